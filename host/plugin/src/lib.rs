@@ -1,1 +1,3 @@
-//! placeholder
+//! Plugins
+mod bindings;
+mod capability;
