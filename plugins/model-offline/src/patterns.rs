@@ -1,0 +1,398 @@
+//! The shapes of statements that are understood, read word by word from the
+//! place where one may begin.
+
+mod cursor;
+mod values;
+
+use self::{
+    cursor::Cursor,
+    values::{is_digits, is_email, is_lower_case_name, name, place, plan, third_person, when},
+};
+use crate::{
+    statements::{Attribute, Said, Statement},
+    text::Word,
+    words::{CHANNELS, LANGUAGES, PLAN_WORDS, TIERS},
+};
+
+/// A statement and how many words it took.
+pub(crate) struct Matched {
+    pub(crate) statement: Statement,
+    pub(crate) length: usize,
+}
+
+/// Words between subject and verb that change nothing.
+const ADVERBS: &[&str] = &[
+    "just",
+    "recently",
+    "already",
+    "now",
+    "also",
+    "then",
+    "finally",
+    "currently",
+    "still",
+    "actually",
+    "back",
+];
+/// Letters in a code such as an order number.
+const MAX_CODE_BYTES: usize = 64;
+
+/// Reads a statement at the beginning of `words`. `segment` words belong to the
+/// segment that begins there; what is free text may go on beyond.
+pub(crate) fn read(words: &[Word<'_>], segment: usize) -> Option<Matched> {
+    let mut cursor = Cursor {
+        words,
+        at: 0,
+        end: segment,
+    };
+    if cursor.eat(&["i'm", "im"]) || cursor.eat_all(&["i", "am"]) {
+        being(&mut cursor)
+    } else if cursor.eat(&["i've", "ive"]) || cursor.eat_all(&["i", "have"]) {
+        let has = cursor.clone();
+        verb(&mut cursor).or_else(|| having(has))
+    } else if cursor.eat(&["i'd"]) || cursor.eat_all(&["i", "would"]) {
+        cursor.eat(&["rather", "really"]);
+        cursor
+            .eat(&["prefer"])
+            .then(|| preference(&mut cursor))
+            .flatten()
+    } else if cursor.eat(&["i"]) {
+        verb(&mut cursor)
+    } else if cursor.eat(&["my"]) {
+        possession(&mut cursor)
+    } else if cursor.eat_all(&["call", "me"]) {
+        let name = name(&mut cursor)?;
+        (cursor.is_at_end() || cursor.eat(&["instead"])).then(|| named(&cursor, name))
+    } else if cursor.eat_all(&["this", "is"]) {
+        let name = name(&mut cursor)?;
+        cursor
+            .eat(&["speaking", "from", "here"])
+            .then(|| named(&cursor, name))
+    } else if cursor.eat(&["reply", "answer", "respond", "write"]) {
+        let _ = cursor.eat_all(&["to", "me"]);
+        cursor.eat(&["in"]).then(|| language(&mut cursor)).flatten()
+    } else {
+        numbered(&mut cursor, &["order"])
+    }
+}
+
+/// Reads a statement whose subject was named before: "… and downgraded to Free".
+pub(crate) fn read_verb(words: &[Word<'_>], segment: usize) -> Option<Matched> {
+    verb(&mut Cursor {
+        words,
+        at: 0,
+        end: segment,
+    })
+}
+
+/// After "I'm".
+fn being(cursor: &mut Cursor<'_>) -> Option<Matched> {
+    let start = cursor.at;
+    if let Some(name) = name(cursor)
+        && (cursor.is_at_end()
+            || cursor.is(&[
+                "from", "with", "at", "of", "speaking", "here", "i", "i'm", "my",
+            ]))
+    {
+        return Some(named(cursor, name));
+    }
+    cursor.at = start;
+    cursor.eat_while(ADVERBS);
+    if cursor.eat(&["on"]) {
+        let plan = plan(cursor)?;
+        return Some(on_plan(cursor, plan, None));
+    }
+    if cursor.eat(&["a", "an"]) {
+        let tier = cursor
+            .next()
+            .filter(|word| TIERS.contains(&word.lower.as_str()))?
+            .text
+            .to_owned();
+        return cursor
+            .eat(&["customer", "user", "subscriber", "member"])
+            .then(|| on_plan(cursor, tier, None));
+    }
+    None
+}
+
+/// After "I have": "the Pro plan".
+fn having(mut cursor: Cursor<'_>) -> Option<Matched> {
+    cursor.eat(&["got"]);
+    if !cursor.is(&["the", "a", "your"]) {
+        return None;
+    }
+    let plan = plan(&mut cursor)?;
+    // "I have the Pro": a phone, perhaps.
+    PLAN_WORDS
+        .contains(&cursor.words[cursor.at - 1].lower.as_str())
+        .then(|| on_plan(&cursor, plan, None))
+}
+
+/// After "I": something the customer did.
+fn verb(cursor: &mut Cursor<'_>) -> Option<Matched> {
+    cursor.eat_while(ADVERBS);
+    let start = cursor.clone();
+    let verb = cursor.next()?.lower.as_str();
+    match verb {
+        "upgraded" | "downgraded" | "subscribed" | "switched" | "changed" | "moved"
+        | "migrated" | "reverted" | "went" | "signed" => change(cursor, verb).or_else(|| {
+            *cursor = start;
+            cursor.eat(&["moved"]).then(|| moved(cursor)).flatten()
+        }),
+        "relocated" => moved(cursor),
+        "live" => {
+            if !cursor.eat(&["in"]) {
+                return None;
+            }
+            let place = place(cursor)?;
+            let said = Said::Does(format!("lives in {place}"));
+            Some(cursor.matched(Attribute::Location, Some(place), said))
+        }
+        "cancelled" | "canceled" => cancellation(cursor),
+        "prefer" => preference(cursor),
+        "speak" => {
+            let spoken = cursor
+                .next()
+                .filter(|word| LANGUAGES.contains(&word.lower.as_str()))?;
+            let said = Said::Does(format!("speaks {}", spoken.text));
+            cursor
+                .is_at_end()
+                .then(|| cursor.matched(Attribute::Other, None, said))
+        }
+        _ => None,
+    }
+}
+
+/// A change of plan.
+fn change(cursor: &mut Cursor<'_>, verb: &str) -> Option<Matched> {
+    let label = match verb {
+        "upgraded" => "Upgraded",
+        "downgraded" => "Downgraded",
+        "subscribed" => "Subscribed",
+        "signed" => {
+            if !cursor.eat_all(&["up", "for"]) {
+                return None;
+            }
+            "Subscribed"
+        }
+        _ => "Switched",
+    };
+    if cursor.eat(&["my", "our"]) && !cursor.eat(PLAN_WORDS) {
+        return None;
+    }
+    if cursor.eat(&["from"]) {
+        plan(cursor)?;
+    }
+    cursor.eat(&["back", "over"]);
+    if verb != "signed" && !cursor.eat(&["to"]) {
+        return None;
+    }
+    let plan = plan(cursor)?;
+    let when = when(cursor);
+    Some(on_plan(
+        cursor,
+        plan,
+        when.map(|when| format!("{label} {when}.")),
+    ))
+}
+
+/// After "moved": to another place.
+fn moved(cursor: &mut Cursor<'_>) -> Option<Matched> {
+    if !cursor.eat(&["to"]) {
+        return None;
+    }
+    let place = place(cursor)?;
+    let said = Said::Does(format!("moved to {place}"));
+    Some(cursor.matched(Attribute::Location, Some(place), said))
+}
+
+/// After "I cancelled".
+fn cancellation(cursor: &mut Cursor<'_>) -> Option<Matched> {
+    if !cursor.is(&["my", "the", "our", "an", "a"]) {
+        return None;
+    }
+    let start = cursor.at;
+    cursor.next();
+    let mut ended = cursor.clone();
+    // "my subscription", "the Pro plan"; not "my subscription to your letter".
+    let of_plan = (ended.eat(PLAN_WORDS) || plan(&mut ended).is_some()) && {
+        let _ = when(&mut ended);
+        ended.eat_while(&["yesterday", "today", "already"]);
+        ended.is_at_end()
+    };
+    cursor.at = start;
+    let mut words = cursor.free_text();
+    while let Some((last, rest)) = words.split_last()
+        && matches!(
+            last.lower.as_str(),
+            "yesterday" | "today" | "already" | "please"
+        )
+    {
+        words = rest;
+    }
+    let what = third_person(words)?;
+    let attribute = if of_plan {
+        Attribute::Plan
+    } else {
+        Attribute::Other
+    };
+    Some(cursor.matched(attribute, None, Said::Does(format!("cancelled {what}"))))
+}
+
+/// After "I prefer".
+fn preference(cursor: &mut Cursor<'_>) -> Option<Matched> {
+    let start = cursor.clone();
+    if let Some(matched) = language(cursor) {
+        return Some(matched);
+    }
+    *cursor = start;
+    let words = cursor.free_text();
+    let first = words.first()?.lower.as_str();
+    if matches!(
+        first,
+        "not" | "it" | "that" | "this" | "these" | "those" | "nothing"
+    ) {
+        return None;
+    }
+    let what = third_person(words)?;
+    let contact = words
+        .iter()
+        .any(|word| CHANNELS.contains(&word.lower.as_str()));
+    let attribute = if contact {
+        Attribute::ContactPreference
+    } else {
+        Attribute::Other
+    };
+    let value = contact.then(|| what.clone());
+    Some(cursor.matched(attribute, value, Said::Does(format!("prefers {what}"))))
+}
+
+/// After "my".
+fn possession(cursor: &mut Cursor<'_>) -> Option<Matched> {
+    cursor.eat(&["new", "current", "full", "first"]);
+    if cursor.eat(&["name's"]) || cursor.eat_all(&["name", "is"]) {
+        let start = cursor.at;
+        if let Some(name) = name(cursor)
+            && (cursor.is_at_end() || cursor.is(&["from", "with", "i", "i'm", "my"]))
+        {
+            return Some(named(cursor, name));
+        }
+        cursor.at = start;
+        let lower = cursor.next().filter(|word| is_lower_case_name(word))?;
+        return cursor
+            .is_at_end()
+            .then(|| named(cursor, lower.text.to_owned()));
+    }
+    if cursor.eat(PLAN_WORDS) {
+        cursor.eat(&["is"]).then_some(())?;
+        cursor.eat(&["now", "currently"]);
+        let plan = plan(cursor)?;
+        return Some(on_plan(cursor, plan, None));
+    }
+    if cursor.eat(&["email", "e-mail", "mail"]) {
+        cursor.eat(&["address", "adress"]);
+        let address = linked(cursor)?.text.to_owned();
+        return is_email(&address).then(|| {
+            let said = Said::Has(format!("email address is {address}"));
+            cursor.matched(Attribute::Email, Some(address), said)
+        });
+    }
+    if cursor.eat(&["phone", "mobile", "telephone", "cell"]) {
+        cursor.eat(&["phone"]);
+        cursor.eat(&["number"]);
+        let mut number = linked(cursor)?.text.to_owned();
+        while let Some(more) = cursor.peek().filter(|word| is_digits(word.text)) {
+            number = format!("{number} {}", more.text);
+            cursor.at += 1;
+        }
+        let digits = number.chars().filter(char::is_ascii_digit).count();
+        return (is_digits(&number) && (5..=20).contains(&digits)).then(|| {
+            let said = Said::Has(format!("phone number is {number}"));
+            cursor.matched(Attribute::Phone, Some(number), said)
+        });
+    }
+    if cursor.eat(&["language"]) {
+        return cursor.eat(&["is"]).then(|| language(cursor)).flatten();
+    }
+    numbered(
+        cursor,
+        &[
+            "order",
+            "account",
+            "ticket",
+            "invoice",
+            "tracking",
+            "serial",
+            "customer",
+            "case",
+            "booking",
+            "reservation",
+        ],
+    )
+}
+
+/// "order number is A-1042".
+fn numbered(cursor: &mut Cursor<'_>, kinds: &[&str]) -> Option<Matched> {
+    let kind = cursor
+        .next()
+        .filter(|word| kinds.contains(&word.lower.as_str()))?;
+    let label = if cursor.eat(&["number", "no", "nr", "code", "reference"]) {
+        "number"
+    } else if cursor.eat(&["id"]) {
+        "id"
+    } else {
+        "number"
+    };
+    let code = linked(cursor)?.text;
+    let fits = code.len() <= MAX_CODE_BYTES
+        && code.chars().any(|character| character.is_ascii_digit())
+        && code
+            .chars()
+            .all(|character| character.is_alphanumeric() || "-_/.#".contains(character));
+    let rest_is_no_amount = cursor.peek().is_none_or(|word| {
+        !matches!(
+            word.lower.as_str(),
+            "days" | "weeks" | "day" | "hours" | "items"
+        )
+    });
+    (fits && rest_is_no_amount).then(|| {
+        let said = Said::Has(format!("{} {label} is {code}", kind.lower));
+        cursor.matched(Attribute::Other, Some(code.to_owned()), said)
+    })
+}
+
+/// The word after "is", or after a colon: "my order number: A-1042".
+fn linked<'a>(cursor: &mut Cursor<'a>) -> Option<&'a Word<'a>> {
+    let after_colon = cursor.is_at_end() && cursor.at < cursor.words.len();
+    if after_colon {
+        cursor.end = cursor.words.len();
+    } else {
+        cursor.eat(&["is"]).then_some(())?;
+        cursor.eat(&["now"]);
+    }
+    cursor.next()
+}
+
+fn on_plan(cursor: &Cursor<'_>, plan: String, more: Option<String>) -> Matched {
+    let said = Said::Does(format!("is on the {plan} plan"));
+    let mut matched = cursor.matched(Attribute::Plan, Some(plan), said);
+    matched.statement.more = more;
+    matched
+}
+
+/// A language at the end of the segment.
+fn language(cursor: &mut Cursor<'_>) -> Option<Matched> {
+    let word = cursor
+        .next()
+        .filter(|word| LANGUAGES.contains(&word.lower.as_str()))?;
+    cursor.eat(&["please"]);
+    cursor.is_at_end().then(|| {
+        let said = Said::Does(format!("wants to be answered in {}", word.text));
+        cursor.matched(Attribute::Language, Some(word.text.to_owned()), said)
+    })
+}
+
+fn named(cursor: &Cursor<'_>, name: String) -> Matched {
+    let said = Said::Has(format!("name is {name}"));
+    cursor.matched(Attribute::Name, Some(name), said)
+}
