@@ -31,7 +31,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     if line_starts.last().copied() != Some(u32::try_from(vocabulary.len())?) {
         return Err("vocab.txt must end with a line break".into());
     }
-    if line_starts.len() - 1 >= usize::from(u16::MAX) {
+    if line_starts.len() > usize::from(u16::MAX) {
         return Err("vocab.txt has more lines than a u16 can count".into());
     }
 

@@ -8,6 +8,8 @@ use crate::{
 
 /// Facts that one answer quotes.
 const MAX_QUOTED: usize = 3;
+/// Topics that are taken of one text; no honest question has more.
+const MAX_TOPICS: usize = 64;
 
 /// Words that mean the same to a support agent; the first stands for all.
 const SAME: &[&[&str]] = &[
@@ -137,7 +139,7 @@ pub(crate) fn topics(words: &[Word<'_>]) -> Vec<String> {
         {
             let topic = canonical(part);
             let counts = topic.len() > 1 && !NO_TOPICS.contains(&part);
-            if counts && !found.contains(&topic) {
+            if found.len() < MAX_TOPICS && counts && !found.contains(&topic) {
                 found.push(topic);
             }
         }

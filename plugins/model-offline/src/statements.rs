@@ -10,6 +10,9 @@ use crate::{
 
 /// Statements that are kept of one message. No honest message says more.
 const MAX_STATEMENTS: usize = 16;
+/// Words in the longest sentence that is read. What is longer is pasted text,
+/// and the work on a sentence grows with the square of its length.
+const MAX_SENTENCE_WORDS: usize = 200;
 
 /// What a statement is about. Of all but [`Attribute::Other`] a customer has
 /// one at a time: a new value ends the old one.
@@ -108,10 +111,11 @@ pub(crate) fn statements(message: &str) -> Vec<Statement> {
                     && (earlier.attribute != statement.attribute
                         || earlier.attribute == Attribute::Other)
             });
-            found.push(statement);
+            if found.len() < MAX_STATEMENTS {
+                found.push(statement);
+            }
         }
     }
-    found.truncate(MAX_STATEMENTS);
     found
 }
 
@@ -153,6 +157,9 @@ fn segments(words: &[Word<'_>]) -> Vec<Segment> {
 
 fn read(sentence: &Sentence<'_>) -> Vec<Statement> {
     let words = text::words(sentence.plain);
+    if words.len() > MAX_SENTENCE_WORDS {
+        return Vec::new();
+    }
     let segments = segments(&words);
     let Some(assertions) = assertions(sentence, &words, &segments) else {
         return Vec::new();
@@ -259,25 +266,24 @@ fn run_end(words: &[Word<'_>], segments: &[Segment]) -> usize {
             .iter()
             .any(|word| matches!(word.lower.as_str(), "but" | "because" | "so"))
     });
-    next.or(segments.last().filter(|_| next.is_none()))
-        .map_or(words.len(), |segment| {
-            if next.is_some() {
-                segment.start
-            } else {
-                segment.end
-            }
-        })
+    match (next, segments.last()) {
+        (Some(next), _) => next.start,
+        (None, Some(last)) => last.end,
+        (None, None) => words.len(),
+    }
 }
 
 /// Whether nothing in the sentence takes the statement back or leaves it open.
 fn is_meant(matched: &Matched, words: &[Word<'_>], start: usize) -> bool {
     let all = text::flat(&words[start..]);
     let after = text::flat(&words[start + matched.length..]);
-    !HEDGES.iter().any(|hedge| all.contains(hedge))
-        && !(matches!(
-            matched.statement.attribute,
-            Attribute::Plan | Attribute::Location
-        ) && DOUBTS.iter().any(|doubt| after.contains(doubt)))
+    let hedged = HEDGES.iter().any(|hedge| all.contains(hedge));
+    let is_change = matches!(
+        matched.statement.attribute,
+        Attribute::Plan | Attribute::Location
+    );
+    let doubtful = is_change && DOUBTS.iter().any(|doubt| after.contains(doubt));
+    !hedged && !doubtful
 }
 
 #[cfg(test)]

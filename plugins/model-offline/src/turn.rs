@@ -22,6 +22,8 @@ pub const IDENTITY: &str = "I am model-offline, a small program and no language 
 pub const UNKNOWN: &str =
     "I know nothing of that. I am an offline model, which only quotes what memory holds.";
 
+/// Questions of one message that are answered.
+const MAX_QUESTIONS: usize = 8;
 /// Facts that one recall asks for.
 const RECALLED: u32 = 5;
 
@@ -83,6 +85,7 @@ impl<'a> Turn<'a> {
         let asked = text::sentences(message, &plain)
             .iter()
             .filter_map(question::asked)
+            .take(MAX_QUESTIONS)
             .collect();
         let subject = conversation
             .system()

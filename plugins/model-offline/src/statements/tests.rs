@@ -291,15 +291,25 @@ fn the_quote_is_the_sentence_as_the_customer_wrote_it() {
 
 #[test]
 fn a_long_message_is_read_to_its_end_and_keeps_a_bounded_number() {
-    let mut message = "I like it a lot, and so on. ".repeat(8_000);
-    for number in 0..100 {
-        message.push_str(&format!("My order number is A-{number}. "));
+    let mut orders = "I like it a lot, and so on. ".repeat(3_000);
+    for number in 0..6_000 {
+        orders.push_str(&format!("My order number is A-{number}. "));
     }
     let start = std::time::Instant::now();
-    assert_eq!(statements(&message).len(), MAX_STATEMENTS);
+    assert_eq!(statements(&orders).len(), MAX_STATEMENTS);
+    let one_sentence = "I'm on the Pro plan, ".repeat(12_000);
+    assert!(statements(&one_sentence).is_empty());
+    assert!(statements(&"a, ".repeat(85_000)).is_empty());
     assert!(
         start.elapsed() < std::time::Duration::from_secs(1),
         "{:?}",
         start.elapsed()
     );
+
+    let plan_last = format!("I'm on the Free plan. {orders} I'm on the Pro plan.");
+    let found = statements(&plan_last);
+    let plan = found
+        .iter()
+        .find(|statement| statement.attribute == Attribute::Plan);
+    assert_eq!(plan.and_then(|plan| plan.value.as_deref()), Some("Pro"));
 }
