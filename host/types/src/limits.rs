@@ -54,3 +54,69 @@ pub const SESSION_SANDBOXES: usize = 8;
 
 /// A plugin's file. JavaScript and Python agents take up to 20 MB.
 pub const COMPONENT_BYTES: u64 = 256 * 1024 * 1024;
+/// The texts of one call to an embedding provider, together.
+pub const EMBEDDED_BYTES: usize = 64 * 1024 * 1024;
+/// The messages of one chat, together.
+pub const CHAT_BYTES: usize = 4 * 1024 * 1024;
+/// Messages in one chat.
+pub const CHAT_MESSAGES: usize = 10_000;
+
+/// How long a sandbox's command runs where nothing else is said.
+pub const EXEC_SECONDS: u64 = 60;
+/// How long any sandbox's command may run. A turn that waits longer is stuck.
+pub const EXEC_SECONDS_MAXIMUM: u64 = 600;
+/// What a command may be given as standard input; as large as one file.
+pub const EXEC_STDIN_BYTES: usize = FILE_BYTES;
+/// What a command may print in all before it is killed. What is past
+/// [`EXEC_OUTPUT_BYTES`] is thrown away, but carrying it costs time.
+pub const EXEC_STREAM_BYTES: u64 = 256 * 1024 * 1024;
+/// Names and values of the variables that a command is given, together.
+pub const EXEC_ENVIRONMENT_BYTES: usize = 128 * 1024;
+/// Commands that run in one sandbox at once.
+pub const SANDBOX_EXECUTIONS: usize = 8;
+/// Memory of all processes of one sandbox's command.
+pub const SANDBOX_MEMORY_BYTES: u64 = 512 * 1024 * 1024;
+/// Address space of one process of a sandbox. Larger than the memory, because
+/// runtimes reserve room that they never use.
+pub const SANDBOX_ADDRESS_SPACE_BYTES: u64 = 4 * 1024 * 1024 * 1024;
+/// Processes and threads of one sandbox's command.
+pub const SANDBOX_PROCESSES: u64 = 128;
+/// Open files of one process of a sandbox.
+pub const SANDBOX_OPEN_FILES: u64 = 256;
+/// One file that a sandbox's command writes.
+pub const SANDBOX_FILE_SIZE_BYTES: u64 = 256 * 1024 * 1024;
+/// A sandbox's work directory.
+pub const SANDBOX_DISK_BYTES: u64 = 512 * 1024 * 1024;
+/// Files and directories in a sandbox's work directory. Each costs an inode.
+pub const SANDBOX_DISK_ENTRIES: u64 = 100_000;
+/// Directories within directories in a sandbox's work directory; every walk
+/// over it holds one open file for each.
+pub const SANDBOX_DIRECTORY_DEPTH: usize = 64;
+/// A sandbox's `/tmp`, and as much again for `/dev/shm`. It is memory.
+pub const SANDBOX_TEMPORARY_BYTES: u64 = 64 * 1024 * 1024;
+/// A path that is given to a sandbox; what Linux takes.
+pub const SANDBOX_PATH_BYTES: usize = 4_095;
+/// Checkpoints of one sandbox. Each is a copy of its files.
+pub const SANDBOX_CHECKPOINTS: usize = 8;
+/// A checkpoint's name. Names are shown in lists and logs.
+pub const CHECKPOINT_NAME_BYTES: usize = 256;
+
+/// Levels of nesting in a JSON document that is stored. JSON readers give up at
+/// about 128; an entry wraps what it records, so half of that is kept.
+pub const JSON_DEPTH: usize = 64;
+/// What one ledger entry records. Both outputs of a command fit, even where
+/// every byte of them has to be escaped.
+pub const LEDGER_PAYLOAD_BYTES: usize = 16 * 1024 * 1024;
+/// A fact's subject, attribute or thread. They are names, not content.
+pub const FACT_NAME_BYTES: usize = 256;
+/// Facts that one new fact may replace.
+pub const FACT_SUPERSEDES: usize = 1_000;
+/// A session's id, so that it fits into a file name and a log line.
+pub const SESSION_ID_BYTES: usize = 64;
+/// Faults that one verification lists. A file that is broken throughout has
+/// one for every entry, and nobody reads further.
+pub const LEDGER_FAULTS: usize = 1_000;
+/// Writes that wait for the database's writer before callers wait too.
+pub const WRITE_QUEUE: usize = 1_024;
+/// Writes that share one commit, and with it one wait for the disk.
+pub const GROUP_COMMIT: usize = 64;

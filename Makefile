@@ -1,0 +1,43 @@
+# The two commands of a newcomer are `make demo` and `make test`.
+
+CARGO ?= cargo
+
+.PHONY: build demo test lint bubblewrap target clean-demo
+
+# The host with the plugins it ships inside it: target/release/host.
+build: target
+	$(CARGO) build --release
+
+# The story in two processes: a customer tells something, and a later session
+# in a new sandbox knows it.
+demo: build bubblewrap
+	@examples/demo/run.sh
+
+# Forgets what the demo remembered.
+clean-demo:
+	rm -rf .keepsake
+
+test: target bubblewrap
+	$(CARGO) test --release --workspace
+
+lint: target
+	$(CARGO) fmt --all --check
+	$(CARGO) clippy --release --workspace --all-targets -- -D warnings
+
+# A rust-toolchain.toml would not do: automatic installs may be switched off.
+target:
+	@if command -v rustup >/dev/null 2>&1; then \
+	  rustup target list --installed | grep -qx wasm32-wasip2 || rustup target add wasm32-wasip2; \
+	fi
+
+# What isolates the local sandbox. Installed where that can be done without
+# asking; elsewhere the demo still runs, and says what is missing.
+bubblewrap:
+	@command -v bwrap >/dev/null 2>&1 || { \
+	  if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null 2>&1; then \
+	    echo "installing bubblewrap, which isolates the sandbox"; \
+	    apt-get update -qq && apt-get install -y -qq bubblewrap >/dev/null; \
+	  else \
+	    echo "bubblewrap is missing: install it (apt-get install bubblewrap, dnf install bubblewrap, pacman -S bubblewrap)"; \
+	  fi; \
+	}
