@@ -1,0 +1,264 @@
+//! Whether an entry can be trusted as the source of a fact.
+
+use std::collections::HashMap;
+
+use keepsake_types::EntryRef;
+use rusqlite::{Connection, OptionalExtension, params};
+use serde_json::Value;
+
+use super::form::{self, Hash, Header};
+use crate::Result;
+use crate::scope::{self, ScopeId};
+
+/// How far an entry can be trusted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, serde::Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum SourceState {
+    /// It exists, belongs to the scope, and the chain up to it is intact.
+    Verified,
+    /// It is not there.
+    Dangling,
+    /// It, or one before it, is not what was written.
+    Tampered,
+    /// It belongs to the memory of someone else.
+    ForeignScope,
+}
+
+/// Checks entries, reading each session once however many of its entries are
+/// asked about in ascending order. Use one for one transaction: it does not
+/// see later changes.
+#[derive(Default)]
+pub(crate) struct Chains {
+    sessions: HashMap<String, Chain>,
+}
+
+/// How far a session was read.
+enum Chain {
+    Missing,
+    Known {
+        number: i64,
+        id: String,
+        scope: ScopeId,
+        owner_holds: bool,
+        intact: Vec<Hash>,
+        broken: bool,
+    },
+}
+
+impl Chains {
+    /// The state of `entry` as a source within one of `scopes`.
+    pub(crate) fn state(
+        &mut self,
+        connection: &Connection,
+        entry: &EntryRef,
+        scopes: &[ScopeId],
+    ) -> Result<SourceState> {
+        if !self.sessions.contains_key(&entry.session) {
+            let chain = Chain::begin(connection, &entry.session)?;
+            self.sessions.insert(entry.session.clone(), chain);
+        }
+        let Some(chain) = self.sessions.get_mut(&entry.session) else {
+            return Ok(SourceState::Dangling);
+        };
+        chain.state(connection, entry, scopes)
+    }
+}
+
+impl Chain {
+    fn begin(connection: &Connection, session: &str) -> Result<Self> {
+        let found: Option<(i64, String, ScopeId)> = connection
+            .prepare_cached("SELECT number, id, scope FROM sessions WHERE id = ?1")?
+            .query_row([session], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))
+            .optional()?;
+        let Some((number, id, scope)) = found else {
+            return Ok(Self::Missing);
+        };
+        let owner_holds = owner_holds(connection, number, scope)?;
+        Ok(Self::Known {
+            number,
+            id,
+            scope,
+            owner_holds,
+            intact: Vec::new(),
+            broken: false,
+        })
+    }
+
+    fn state(
+        &mut self,
+        connection: &Connection,
+        entry: &EntryRef,
+        scopes: &[ScopeId],
+    ) -> Result<SourceState> {
+        let Self::Known {
+            number,
+            id,
+            scope,
+            owner_holds,
+            intact,
+            broken,
+        } = self
+        else {
+            return Ok(SourceState::Dangling);
+        };
+        let Ok(place) = i64::try_from(entry.index) else {
+            return Ok(SourceState::Dangling);
+        };
+        let there = connection
+            .prepare_cached("SELECT 1 FROM entries WHERE session = ?1 AND place = ?2")?
+            .exists(params![*number, place])?;
+        if !there {
+            return Ok(SourceState::Dangling);
+        }
+        if !scopes.contains(scope) {
+            return Ok(SourceState::ForeignScope);
+        }
+        if !*owner_holds {
+            return Ok(SourceState::Tampered);
+        }
+        read_on(connection, *number, id, place, intact, broken)?;
+        let position = usize::try_from(entry.index).unwrap_or(usize::MAX);
+        Ok(match intact.get(position) {
+            Some(hash)
+                if entry
+                    .hash
+                    .as_ref()
+                    .is_none_or(|given| *given == form::hexadecimal(hash)) =>
+            {
+                SourceState::Verified
+            }
+            _ => SourceState::Tampered,
+        })
+    }
+}
+
+/// Reads on from where the chain was left, up to `place` or the first entry
+/// that is not what was written.
+fn read_on(
+    connection: &Connection,
+    number: i64,
+    id: &str,
+    place: i64,
+    intact: &mut Vec<Hash>,
+    broken: &mut bool,
+) -> Result<()> {
+    if *broken || intact.len() as i64 > place {
+        return Ok(());
+    }
+    let mut statement = connection.prepare_cached(
+        "SELECT place, at, kind, payload_hash, prev, hash, salt, payload FROM entries
+         WHERE session = ?1 AND place BETWEEN ?2 AND ?3 ORDER BY place",
+    )?;
+    let mut rows = statement.query(params![number, intact.len() as i64, place])?;
+    while let Some(row) = rows.next()? {
+        match Stored::from_row(row) {
+            Some(stored)
+                if stored.index == intact.len() as u64
+                    && intact.last().is_none_or(|prev| stored.prev == prev)
+                    && stored.payload_fault().is_none()
+                    && stored.computed_hash(id, stored.index).as_slice() == stored.hash =>
+            {
+                // Equal to what was computed, which has that length.
+                intact.push(stored.computed_hash(id, stored.index));
+            }
+            _ => {
+                *broken = true;
+                return Ok(());
+            }
+        }
+    }
+    Ok(())
+}
+
+/// An entry as it lies in the file. Anything may have been done to it.
+pub(super) struct Stored<'a> {
+    pub(super) index: u64,
+    pub(super) at: u64,
+    pub(super) kind: &'a str,
+    pub(super) payload_hash: &'a [u8],
+    pub(super) prev: &'a [u8],
+    pub(super) hash: &'a [u8],
+    pub(super) salt: Option<&'a [u8]>,
+    pub(super) payload: Option<&'a str>,
+}
+
+impl<'a> Stored<'a> {
+    /// Reads `place, at, kind, payload_hash, prev, hash, salt, payload`; none
+    /// when a column holds what was never written there.
+    pub(super) fn from_row(row: &'a rusqlite::Row<'_>) -> Option<Self> {
+        let column = |index: usize| row.get_ref(index).ok();
+        Some(Self {
+            index: u64::try_from(column(0)?.as_i64().ok()?).ok()?,
+            at: u64::try_from(column(1)?.as_i64().ok()?).ok()?,
+            kind: column(2)?.as_str().ok()?,
+            payload_hash: column(3)?.as_blob().ok()?,
+            prev: column(4)?.as_blob().ok()?,
+            hash: column(5)?.as_blob().ok()?,
+            salt: column(6)?.as_blob_or_null().ok()?,
+            payload: column(7)?.as_str_or_null().ok()?,
+        })
+    }
+
+    /// What is wrong with the payload. One that was erased with its salt is right.
+    pub(super) fn payload_fault(&self) -> Option<&'static str> {
+        match (self.salt, self.payload) {
+            (Some(salt), Some(payload)) => (form::payload_hash(salt, payload).as_slice()
+                != self.payload_hash)
+                .then_some("its payload was changed"),
+            (None, None) => None,
+            (Some(_), None) => Some("its payload was removed, and not by an erasure"),
+            (None, Some(_)) => Some("its salt was removed"),
+        }
+    }
+
+    /// The hash it would have as entry `index` of `session`.
+    pub(super) fn computed_hash(&self, session: &str, index: u64) -> Hash {
+        Header {
+            session,
+            index,
+            at: self.at,
+            kind: self.kind,
+            payload_hash: self.payload_hash,
+            prev: self.prev,
+        }
+        .hash()
+    }
+}
+
+/// Whether the session's row names the owner that its first entry names. The
+/// entry is in the chain, the row is not.
+pub(super) fn owner_holds(connection: &Connection, number: i64, owner: ScopeId) -> Result<bool> {
+    let payload: Option<Option<String>> = connection
+        .prepare_cached("SELECT payload FROM entries WHERE session = ?1 AND place = 0")?
+        .query_row([number], |row| row.get(0))
+        .optional()?;
+    // Erased: there is nothing left to compare with.
+    let Some(Some(payload)) = payload else {
+        return Ok(true);
+    };
+    let Ok(payload) = serde_json::from_str::<Value>(&payload) else {
+        return Ok(false);
+    };
+    let Some(resource) = scope::resource(connection, owner)? else {
+        return Ok(false);
+    };
+    Ok(
+        payload["resource"].as_str() == Some(resource.resource.as_str())
+            && payload["team"].as_str() == resource.team.as_deref(),
+    )
+}
+
+/// Members of a payload that hold what came out of something, as opposed to
+/// what was put in.
+const OUTPUTS: [&str; 6] = ["stdout", "stderr", "output", "text", "message", "reply"];
+
+/// Whether `quote` occurs to the letter in what an entry's payload says came
+/// out: in one of the texts under `stdout`, `stderr`, `output`, `text`,
+/// `message` (a customer's) and `reply`.
+pub(crate) fn output_holds(payload: &Value, quote: &str) -> bool {
+    OUTPUTS.iter().any(|name| {
+        payload[*name]
+            .as_str()
+            .is_some_and(|text| text.contains(quote))
+    })
+}

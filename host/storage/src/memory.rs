@@ -1,0 +1,235 @@
+//! Memory: what is known of one resource, across sessions.
+//!
+//! [`View`] reads it, [`Memory`] also writes it and is bound to the session that
+//! does. Each writing call is one transaction that holds the change and its
+//! ledger entry.
+
+mod episodes;
+mod facts;
+mod model;
+mod recall;
+mod remember;
+mod snippet;
+mod vectors;
+mod words;
+mod working;
+
+use keepsake_types::{EntryRef, ResourceRef, limits};
+use rusqlite::Connection;
+use serde_json::{Map, Value, json};
+
+use crate::database::Database;
+use crate::ledger::{self, Kind};
+use crate::scope::{self, ScopeId};
+use crate::{Result, StorageError, sessions};
+
+pub use episodes::{EpisodeOptions, EpisodePage};
+pub use model::{
+    Fact, FactFlags, FactPage, FactVectors, NewFact, Outcome, QueryVector, RecallMode,
+    RecallOptions, Recalled, Recollection, Remembered, Score, UnembeddedPage, Verification,
+};
+pub use snippet::SnippetOptions;
+pub use working::{ProfileCheck, WorkingPage};
+
+/// Reads the memory of one resource. A resource that was never written to has
+/// an empty one.
+#[derive(Clone, Debug)]
+pub struct View {
+    database: Database,
+    resource: ResourceRef,
+}
+
+/// The memory of one resource, used by one session.
+#[derive(Clone, Debug)]
+pub struct Memory {
+    view: View,
+    session: Writer,
+}
+
+/// The session that writes, and where.
+#[derive(Clone, Debug)]
+struct Writer {
+    /// The session's id.
+    id: String,
+    /// The scope that is written to.
+    scope: ScopeId,
+    /// The session's own scope; another one where a team's memory is used.
+    session_scope: ScopeId,
+    /// Whose memory it is, where it is not the session's own resource's.
+    elsewhere: Option<ResourceRef>,
+}
+
+impl Database {
+    /// Reads the memory of a resource without a session.
+    ///
+    /// # Errors
+    /// `Invalid` when the resource's name is not well formed.
+    pub fn view(&self, resource: &ResourceRef) -> Result<View> {
+        scope::checked(resource)?;
+        Ok(View {
+            database: self.clone(),
+            resource: resource.clone(),
+        })
+    }
+
+    /// The memory of a resource as session `session` uses it. A session has
+    /// access to the memory of its own resource; a session with a team has
+    /// access to what else belongs to that team, which the caller decides.
+    ///
+    /// # Errors
+    /// `NotFound` for an unknown session, `Invalid` for a resource that is
+    /// neither the session's nor its team's.
+    pub async fn memory(&self, resource: &ResourceRef, session: &str) -> Result<Memory> {
+        let view = self.view(resource)?;
+        let (resource, id) = (resource.clone(), session.to_owned());
+        let session = self
+            .write(move |connection| {
+                let Some((_, session)) = sessions::find(connection, &id)? else {
+                    return Err(StorageError::NotFound(format!(
+                        "there is no session `{id}`: begin one first"
+                    )));
+                };
+                let same_team = resource.team.is_some() && resource.team == session.resource.team;
+                if resource != session.resource && !same_team {
+                    return Err(StorageError::Invalid(format!(
+                        "session `{id}` has no access to this memory: it belongs to another resource"
+                    )));
+                }
+                Ok(Writer {
+                    scope: scope::obtain(connection, &resource)?,
+                    session_scope: scope::obtain(connection, &session.resource)?,
+                    elsewhere: (resource != session.resource).then_some(resource),
+                    id,
+                })
+            })
+            .await?;
+        Ok(Memory { view, session })
+    }
+}
+
+impl View {
+    /// Whose memory this is.
+    pub fn resource(&self) -> &ResourceRef {
+        &self.resource
+    }
+
+    /// Reads within the scope; `empty` is the answer where there is no scope yet.
+    async fn read<T, F>(&self, empty: T, work: F) -> Result<T>
+    where
+        T: Send + 'static,
+        F: FnOnce(&Connection, ScopeId) -> Result<T> + Send + 'static,
+    {
+        let resource = self.resource.clone();
+        self.database
+            .read(
+                move |connection| match scope::find(connection, &resource)? {
+                    Some(scope) => work(connection, scope),
+                    None => Ok(empty),
+                },
+            )
+            .await
+    }
+}
+
+impl Memory {
+    /// Reads this memory.
+    pub fn view(&self) -> &View {
+        &self.view
+    }
+
+    /// Whose memory this is.
+    pub fn resource(&self) -> &ResourceRef {
+        &self.view.resource
+    }
+
+    /// The session that writes.
+    pub fn session_id(&self) -> &str {
+        &self.session.id
+    }
+
+    /// Writes within the scope, together with the ledger entries of what is done.
+    async fn write<T, F>(&self, work: F) -> Result<T>
+    where
+        T: Send + 'static,
+        F: FnOnce(&Change<'_>) -> Result<T> + Send + 'static,
+    {
+        let session = self.session.clone();
+        self.view
+            .database
+            .write(move |connection| {
+                let number = ledger::running_session(connection, &session.id)?;
+                work(&Change {
+                    connection,
+                    scope: session.scope,
+                    number,
+                    session: &session,
+                })
+            })
+            .await
+    }
+}
+
+/// A transaction that writes to a scope.
+struct Change<'a> {
+    connection: &'a Connection,
+    scope: ScopeId,
+    number: i64,
+    session: &'a Writer,
+}
+
+impl Change<'_> {
+    /// Records what is done. Says whose memory it was done to, where that is
+    /// not the session's own resource.
+    fn record(&self, kind: &Kind, payload: Value) -> Result<EntryRef> {
+        let mut payload = payload;
+        if let (Some(resource), Some(object)) = (&self.session.elsewhere, payload.as_object_mut()) {
+            object.insert(
+                "scope".to_owned(),
+                json!({ "resource": resource.resource, "team": resource.team }),
+            );
+        }
+        ledger::append(self.connection, self.number, kind, &payload)
+    }
+}
+
+/// A page holds from 1 to [`limits::PAGE_ITEMS`] items.
+pub(crate) fn check_page(limit: usize) -> Result<()> {
+    if limit == 0 {
+        return Err(StorageError::Invalid(
+            "a page holds at least 1 item".to_owned(),
+        ));
+    }
+    if limit > limits::PAGE_ITEMS {
+        return Err(StorageError::limit(
+            "page-items",
+            "items on a page",
+            limit,
+            limits::PAGE_ITEMS,
+        ));
+    }
+    Ok(())
+}
+
+/// Where a page goes on, in lists that are ordered by a number.
+pub(crate) fn position(after: Option<&str>) -> Result<Option<i64>> {
+    after
+        .map(|after| {
+            after.parse().map_err(|_| {
+                StorageError::Invalid(format!(
+                    "`{}` is not what a page answered with as `next`",
+                    after.escape_default()
+                ))
+            })
+        })
+        .transpose()
+}
+
+/// A value that must be a JSON object, as text within its bound.
+fn object_text(
+    value: &Map<String, Value>,
+    what: &str,
+    name: &'static str,
+    bound: usize,
+) -> Result<String> {
+    crate::json::bounded(&Value::Object(value.clone()), what, name, bound)
+}

@@ -1,0 +1,369 @@
+//! Sessions: one run of an agent for one resource, which may go on later.
+
+use keepsake_types::{ResourceRef, Timestamp, limits, now};
+use rusqlite::{Connection, OptionalExtension, Row, params};
+use serde_json::{Value, json};
+use uuid::Uuid;
+
+use crate::database::Database;
+use crate::ledger::{Kind, append};
+use crate::memory::Memory;
+use crate::{Result, StorageError, scope};
+
+/// The agent's name in sessions that an operator's commands begin.
+pub const OPERATOR_AGENT: &str = "operator";
+
+/// What a session begins with.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BeginSession {
+    /// From 1 to 64 of `A-Z a-z 0-9 . _ -`; none means a new one, a UUIDv7.
+    pub id: Option<String>,
+    /// Whose memory the session uses.
+    pub resource: ResourceRef,
+    /// The name under which the host runs the agent.
+    pub agent: String,
+    /// The hash of the agent's component, where it has one.
+    pub agent_hash: Option<String>,
+    /// The path of the agent's component, where it has one.
+    pub plugin: Option<String>,
+}
+
+impl BeginSession {
+    /// A session with a new id, of an agent without a component.
+    pub fn new(resource: ResourceRef, agent: impl Into<String>) -> Self {
+        Self {
+            id: None,
+            resource,
+            agent: agent.into(),
+            agent_hash: None,
+            plugin: None,
+        }
+    }
+}
+
+/// Which session goes on, and who says so.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ResumeSession {
+    /// The session's id.
+    pub id: String,
+    /// Must be the resource that the session began with.
+    pub resource: ResourceRef,
+    /// Must be the agent that the session began with.
+    pub agent: String,
+    /// The hash of the agent's component as it is now; it may have changed.
+    pub agent_hash: Option<String>,
+}
+
+/// Whether a session goes on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum SessionStatus {
+    /// It has not ended. Its process may have.
+    Running,
+    /// It was ended, and can be resumed.
+    Ended,
+}
+
+/// A session as it stood when it was read.
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
+pub struct Session {
+    /// The session's id.
+    pub id: String,
+    /// Whose memory it uses.
+    #[serde(flatten)]
+    pub resource: ResourceRef,
+    /// The agent's name.
+    pub agent: String,
+    /// The hash of the agent's component, as of the last beginning or resuming.
+    pub agent_hash: Option<String>,
+    /// The path of the agent's component.
+    pub plugin: Option<String>,
+    /// When it began.
+    pub started_at: Timestamp,
+    /// When it ended; none while it is running.
+    pub ended_at: Option<Timestamp>,
+    /// How many turns were started, which is the next turn's number.
+    pub turns: u64,
+    /// How many ledger entries it has.
+    pub entries: u64,
+    /// The sandboxes it used, in the order in which they were opened.
+    pub sandboxes: Vec<String>,
+    /// Whether it goes on.
+    pub status: SessionStatus,
+}
+
+/// One page of sessions.
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
+pub struct SessionPage {
+    /// Newest first.
+    pub sessions: Vec<Session>,
+    /// What to give as `after` for the next page; none at the end.
+    pub next: Option<String>,
+}
+
+impl Database {
+    /// Begins a session and records it.
+    ///
+    /// # Errors
+    /// `Invalid` for an id that is used already or not well formed.
+    pub async fn begin_session(&self, session: BeginSession) -> Result<Session> {
+        let id = match &session.id {
+            Some(id) => checked_id(id)?,
+            None => Uuid::now_v7().to_string(),
+        };
+        self.write(move |connection| begin(connection, &id, &session))
+            .await
+    }
+
+    /// Goes on with a session; its entries are numbered on. A session that was
+    /// not ended, because its process was killed, is resumed the same way.
+    ///
+    /// # Errors
+    /// `NotFound` for an unknown id; `Invalid` where the resource or the agent
+    /// is another one.
+    pub async fn resume_session(&self, session: ResumeSession) -> Result<Session> {
+        self.write(move |connection| resume(connection, &session))
+            .await
+    }
+
+    /// Ends a session and records `payload` with it, a JSON object. Answers
+    /// whether it was running.
+    ///
+    /// # Errors
+    /// `NotFound` for an unknown id; `Invalid` for a payload that is no object.
+    pub async fn end_session(&self, id: &str, payload: Value) -> Result<bool> {
+        let id = id.to_owned();
+        self.write(move |connection| {
+            let session = known(connection, &id)?;
+            if session.1.status == SessionStatus::Ended {
+                return Ok(false);
+            }
+            append(connection, session.0, &Kind::SessionEnded, &payload)?;
+            connection
+                .prepare_cached("UPDATE sessions SET ended_at = ?2 WHERE number = ?1")?
+                .execute(params![session.0, now()])?;
+            Ok(true)
+        })
+        .await
+    }
+
+    /// A session; none when there is none of that id.
+    ///
+    /// # Errors
+    /// Only when the file cannot be read.
+    pub async fn session(&self, id: &str) -> Result<Option<Session>> {
+        let id = id.to_owned();
+        self.read(move |connection| Ok(find(connection, &id)?.map(|(_, session)| session)))
+            .await
+    }
+
+    /// Sessions by pages, newest first: of one resource, or of all.
+    ///
+    /// # Errors
+    /// `Invalid` for a limit of 0 or an `after` that no page answered with,
+    /// `Limit` for a limit that is too large.
+    pub async fn list_sessions(
+        &self,
+        resource: Option<&ResourceRef>,
+        after: Option<&str>,
+        limit: usize,
+    ) -> Result<SessionPage> {
+        crate::memory::check_page(limit)?;
+        let before = crate::memory::position(after)?.unwrap_or(i64::MAX);
+        let resource = resource.cloned();
+        self.read(move |connection| list(connection, resource.as_ref(), before, limit))
+            .await
+    }
+
+    /// The memory of a resource for a command of the operator's: begins a
+    /// session of the agent [`OPERATOR_AGENT`], so that what the command writes
+    /// stands in the ledger. End it by [`Memory::session_id`].
+    ///
+    /// # Errors
+    /// When the resource's name is not well formed.
+    pub async fn operator_session(&self, resource: &ResourceRef) -> Result<Memory> {
+        let session = self
+            .begin_session(BeginSession::new(resource.clone(), OPERATOR_AGENT))
+            .await?;
+        self.memory(resource, &session.id).await
+    }
+}
+
+/// Ids stand in file names and on command lines.
+fn checked_id(id: &str) -> Result<String> {
+    let allowed = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-');
+    if id.is_empty() || id.len() > limits::SESSION_ID_BYTES || !id.chars().all(allowed) {
+        return Err(StorageError::Invalid(format!(
+            "`{}` is no session id: it has from 1 to {} of A-Z a-z 0-9 . _ -",
+            id.escape_default(),
+            limits::SESSION_ID_BYTES
+        )));
+    }
+    Ok(id.to_owned())
+}
+
+fn begin(connection: &Connection, id: &str, session: &BeginSession) -> Result<Session> {
+    if find(connection, id)?.is_some() {
+        return Err(StorageError::Invalid(format!(
+            "there is a session `{id}` already: resume it, or choose another id"
+        )));
+    }
+    let scope = scope::obtain(connection, &session.resource)?;
+    let number: i64 = connection
+        .prepare_cached(
+            "INSERT INTO sessions (id, scope, agent, agent_hash, plugin, started_at)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6) RETURNING number",
+        )?
+        .query_row(
+            params![
+                id,
+                scope,
+                session.agent,
+                session.agent_hash,
+                session.plugin,
+                now()
+            ],
+            |row| row.get(0),
+        )?;
+    let payload = json!({
+        "session": id,
+        "resource": session.resource.resource,
+        "team": session.resource.team,
+        "agent": session.agent,
+        "agent-hash": session.agent_hash,
+        "plugin": session.plugin,
+    });
+    append(connection, number, &Kind::SessionStarted, &payload)?;
+    Ok(known(connection, id)?.1)
+}
+
+fn resume(connection: &Connection, wanted: &ResumeSession) -> Result<Session> {
+    let (number, session) = known(connection, &wanted.id)?;
+    if session.resource != wanted.resource {
+        return Err(StorageError::Invalid(format!(
+            "session `{}` belongs to {} and cannot go on for {}: begin a new session",
+            wanted.id,
+            named(&session.resource),
+            named(&wanted.resource)
+        )));
+    }
+    if session.agent != wanted.agent {
+        return Err(StorageError::Invalid(format!(
+            "session `{}` was begun by agent `{}` and cannot go on with agent `{}`: begin a new session",
+            wanted.id, session.agent, wanted.agent
+        )));
+    }
+    connection
+        .prepare_cached("UPDATE sessions SET ended_at = NULL, agent_hash = ?2 WHERE number = ?1")?
+        .execute(params![number, wanted.agent_hash])?;
+    let payload = json!({ "agent-hash": wanted.agent_hash });
+    append(connection, number, &Kind::SessionResumed, &payload)?;
+    Ok(known(connection, &wanted.id)?.1)
+}
+
+fn named(resource: &ResourceRef) -> String {
+    match &resource.team {
+        Some(team) => format!("`{}` of team `{team}`", resource.resource),
+        None => format!("`{}`", resource.resource),
+    }
+}
+
+fn known(connection: &Connection, id: &str) -> Result<(i64, Session)> {
+    find(connection, id)?.ok_or_else(|| {
+        StorageError::NotFound(format!(
+            "there is no session `{id}`: `host sessions` lists them"
+        ))
+    })
+}
+
+const COLUMNS: &str = "s.number, s.id, c.resource, c.team, s.agent, s.agent_hash, s.plugin, \
+                       s.started_at, s.ended_at, s.turns, s.entries";
+
+fn from_row(row: &Row<'_>) -> rusqlite::Result<(i64, Session)> {
+    let ended_at: Option<Timestamp> = row.get(8)?;
+    let session = Session {
+        id: row.get(1)?,
+        resource: scope::from_columns(row, 2, 3)?,
+        agent: row.get(4)?,
+        agent_hash: row.get(5)?,
+        plugin: row.get(6)?,
+        started_at: row.get(7)?,
+        ended_at,
+        turns: row.get(9)?,
+        entries: row.get(10)?,
+        sandboxes: Vec::new(),
+        status: if ended_at.is_some() {
+            SessionStatus::Ended
+        } else {
+            SessionStatus::Running
+        },
+    };
+    Ok((row.get(0)?, session))
+}
+
+/// A session and its number in the file.
+pub(crate) fn find(connection: &Connection, id: &str) -> Result<Option<(i64, Session)>> {
+    let found = connection
+        .prepare_cached(&format!(
+            "SELECT {COLUMNS} FROM sessions s JOIN scopes c ON c.id = s.scope WHERE s.id = ?1"
+        ))?
+        .query_row([id], from_row)
+        .optional()?;
+    found
+        .map(|found| with_sandboxes(connection, found))
+        .transpose()
+}
+
+fn with_sandboxes(
+    connection: &Connection,
+    (number, mut session): (i64, Session),
+) -> Result<(i64, Session)> {
+    session.sandboxes = connection
+        .prepare_cached("SELECT sandbox FROM session_sandboxes WHERE session = ?1 ORDER BY place")?
+        .query_map([number], |row| row.get(0))?
+        .collect::<rusqlite::Result<_>>()?;
+    Ok((number, session))
+}
+
+fn list(
+    connection: &Connection,
+    resource: Option<&ResourceRef>,
+    before: i64,
+    limit: usize,
+) -> Result<SessionPage> {
+    let scope = match resource {
+        None => None,
+        Some(resource) => match scope::find(connection, resource)? {
+            Some(scope) => Some(scope),
+            None => {
+                return Ok(SessionPage {
+                    sessions: Vec::new(),
+                    next: None,
+                });
+            }
+        },
+    };
+    let filter = if scope.is_some() {
+        "s.scope = ?3"
+    } else {
+        "?3 IS NULL"
+    };
+    let mut statement = connection.prepare_cached(&format!(
+        "SELECT {COLUMNS} FROM sessions s JOIN scopes c ON c.id = s.scope
+         WHERE s.number < ?1 AND {filter} ORDER BY s.number DESC LIMIT ?2"
+    ))?;
+    let mut found = statement
+        .query_map(params![before, limit + 1, scope], from_row)?
+        .collect::<rusqlite::Result<Vec<_>>>()?;
+    let more = found.len() > limit;
+    found.truncate(limit);
+    let next = found
+        .last()
+        .filter(|_| more)
+        .map(|(number, _)| number.to_string());
+    let sessions = found
+        .into_iter()
+        .map(|found| with_sandboxes(connection, found).map(|(_, session)| session))
+        .collect::<Result<_>>()?;
+    Ok(SessionPage { sessions, next })
+}
