@@ -1,0 +1,68 @@
+//! The thread that starts all processes of a backend.
+
+use std::sync::mpsc;
+use std::thread;
+
+use tokio::process::{Child, Command};
+use tokio::runtime::Handle;
+use tokio::sync::oneshot;
+
+use crate::SandboxError;
+
+type Job = Box<dyn FnOnce() + Send>;
+
+/// Starts processes from one thread that lives as long as the backend and its
+/// sandboxes.
+///
+/// A process that asks to die with its parent dies with the *thread* that
+/// started it. Threads of an async runtime come and go; commands must not go
+/// with them.
+#[derive(Clone, Debug)]
+pub(super) struct Spawner {
+    jobs: mpsc::Sender<Job>,
+}
+
+impl Spawner {
+    /// Starts the thread. It ends with the last clone.
+    pub(super) fn new() -> Self {
+        let (jobs, queue) = mpsc::channel::<Job>();
+        let started = thread::Builder::new()
+            .name("sandbox-spawner".into())
+            .spawn(move || {
+                for job in queue {
+                    job();
+                }
+            });
+        if let Err(error) = started {
+            // The queue is gone with the closure, so that `spawn` fails and says so.
+            tracing::error!(%error, "cannot start the thread that starts sandboxes");
+        }
+        Self { jobs }
+    }
+
+    /// Starts a process that is killed when its handle is dropped.
+    pub(super) async fn spawn(&self, mut command: Command) -> Result<Child, SandboxError> {
+        let program = command
+            .as_std()
+            .get_program()
+            .to_string_lossy()
+            .into_owned();
+        let (answer, started) = oneshot::channel();
+        let runtime = Handle::current();
+        let gone = |()| SandboxError::Unavailable {
+            message: "the thread that starts sandboxes is gone; start the host again".into(),
+            retry_after: None,
+        };
+        self.jobs
+            .send(Box::new(move || {
+                let _runtime = runtime.enter();
+                // Nobody waiting means that the child is dropped, and so killed.
+                let _ = answer.send(command.kill_on_drop(true).spawn());
+            }))
+            .map_err(|_| gone(()))?;
+        started
+            .await
+            .map_err(|_| gone(()))?
+            .map_err(SandboxError::io(format!("cannot start `{program}`")))
+    }
+}
