@@ -1,3 +1,39 @@
-//! Plugins
+//! Plugins: WebAssembly components that hold an agent's logic or provide
+//! embeddings and models, and what they may ask of the host.
+//!
+//! In reading order: a file's bytes become a [`LoadedPlugin`] with a
+//! [`PluginReport`]; by its kind it becomes an [`AgentPlugin`], an
+//! [`EmbeddingPlugin`] or a [`ModelPlugin`]; an agent handles a turn in a
+//! [`TurnContext`], through the interfaces in `capability`.
+//!
+//! Only this crate knows wasmtime and the types generated from `wit/`.
+
 mod bindings;
+mod cache;
+mod call;
 mod capability;
+mod engine;
+mod error;
+mod ledger;
+mod linker;
+mod loader;
+mod report;
+mod state;
+
+mod agent;
+mod embedder;
+mod model_provider;
+
+pub use agent::{AgentPlugin, Description, Reply, TurnError};
+pub use cache::{CacheUse, ComponentCache};
+pub use capability::memory::profile::ProfileSchema;
+pub use capability::sandbox::SessionSandboxes;
+pub use capability::session::TurnContext;
+pub use capability::settings::Settings;
+pub use embedder::EmbeddingPlugin;
+pub use engine::{DEFAULT_INSTANCES, GuestLimits, LARGEST_MEMORY, PluginEngine};
+pub use error::{FailureCause, PluginError, PluginFailure};
+pub use ledger::Ledger;
+pub use loader::{LoadedPlugin, PluginSource};
+pub use model_provider::{ModelInfo, ModelPlugin};
+pub use report::{Interface, PluginKind, PluginReport, WIT_VERSION};

@@ -1,0 +1,326 @@
+//! Compiled components on disk, so that a plugin is compiled once.
+//!
+//! Loading compiled code means trusting it like the host's own, and wasmtime
+//! cannot check it. So the folder and every file in it must belong to the user
+//! who runs the host and be writable by nobody else; a file that fails its
+//! checksum is compiled anew; and the key names the component's content, this
+//! machine's processor, wasmtime's version and all our engine settings, since
+//! wasmtime does not compare every one of its own.
+
+use std::fs::{self, File};
+use std::io::{self, Read, Write};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+
+use wasmtime::component::Component;
+
+use crate::engine::PluginEngine;
+
+/// Begins every file of the cache.
+const MAGIC: &[u8; 16] = b"keepsake-code-1\n";
+const CHECKSUM_BYTES: usize = blake3::OUT_LEN;
+/// Compiled components that are kept; the ones unused for longest go first.
+const KEPT_FILES: usize = 128;
+
+/// A folder of compiled components, or none.
+#[derive(Clone, Debug)]
+pub struct ComponentCache {
+    folder: Option<PathBuf>,
+}
+
+/// Whether a component had to be compiled.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CacheUse {
+    /// Its compiled code was on disk.
+    Hit,
+    /// It was compiled, and is on disk now.
+    Stored,
+    /// It was compiled and could not be kept.
+    NotKept,
+}
+
+impl ComponentCache {
+    /// A cache in `folder`, which is made when it is needed.
+    pub fn new(folder: impl Into<PathBuf>) -> Self {
+        Self {
+            folder: Some(folder.into()),
+        }
+    }
+
+    /// Compiles every time.
+    pub fn disabled() -> Self {
+        Self { folder: None }
+    }
+
+    /// Where this user's compiled components are kept by default:
+    /// `$XDG_CACHE_HOME/keepsake` or `~/.cache/keepsake`.
+    pub fn default_folder() -> Option<PathBuf> {
+        let absolute = |name| {
+            std::env::var_os(name)
+                .map(PathBuf::from)
+                .filter(|path| path.is_absolute())
+        };
+        let base = absolute("XDG_CACHE_HOME").or_else(|| Some(absolute("HOME")?.join(".cache")))?;
+        Some(base.join("keepsake").join("components"))
+    }
+
+    /// The compiled form of `wasm`, from disk if it is there and sound.
+    pub(crate) fn compile(
+        &self,
+        engine: &PluginEngine,
+        wasm: &[u8],
+        compile: impl FnOnce() -> wasmtime::Result<Component>,
+    ) -> wasmtime::Result<(Component, CacheUse)> {
+        let Some(folder) = &self.folder else {
+            return Ok((compile()?, CacheUse::NotKept));
+        };
+        let key = key(engine, wasm);
+        let path = folder.join(format!("{}.cwasm", key.to_hex()));
+        match load(engine, folder, &path, &key) {
+            Ok(component) => return Ok((component, CacheUse::Hit)),
+            Err(Rejected::Absent) => {}
+            Err(Rejected::Unusable(reason)) => {
+                tracing::debug!("compiled code in {path:?} is not used: {reason}");
+            }
+        }
+        let component = compile()?;
+        match store(folder, &path, &key, &component) {
+            Ok(()) => Ok((component, CacheUse::Stored)),
+            Err(error) => {
+                // A plugin runs without a cache too, only slower.
+                tracing::warn!("compiled code cannot be kept in {folder:?}: {error}");
+                Ok((component, CacheUse::NotKept))
+            }
+        }
+    }
+}
+
+fn key(engine: &PluginEngine, wasm: &[u8]) -> blake3::Hash {
+    let mut hasher = blake3::Hasher::new();
+    hasher.update(engine.fingerprint().as_bytes());
+    hasher.update(wasm);
+    hasher.finalize()
+}
+
+enum Rejected {
+    Absent,
+    Unusable(String),
+}
+
+impl From<io::Error> for Rejected {
+    fn from(error: io::Error) -> Self {
+        if error.kind() == io::ErrorKind::NotFound {
+            Self::Absent
+        } else {
+            Self::Unusable(error.to_string())
+        }
+    }
+}
+
+fn load(
+    engine: &PluginEngine,
+    folder: &Path,
+    path: &Path,
+    key: &blake3::Hash,
+) -> Result<Component, Rejected> {
+    trusted(&fs::symlink_metadata(folder)?, fs::FileType::is_dir)?;
+    let mut file = File::options()
+        .read(true)
+        .custom_flags(rustix::fs::OFlags::NOFOLLOW.bits() as i32)
+        .open(path)?;
+    // Asked of the open file, so that it cannot be swapped in between.
+    trusted(&file.metadata()?, fs::FileType::is_file)?;
+    let mut bytes = Vec::new();
+    file.read_to_end(&mut bytes)?;
+    let code = checked(&bytes, key).ok_or_else(|| {
+        Rejected::Unusable("its checksum is wrong, it was cut off or altered".into())
+    })?;
+    // SAFETY: the bytes are what `Component::serialize` gave to a host of this
+    // user: the open file belongs to this user and nobody else can write to it
+    // or to its folder, the checksum over key and code holds, and the key binds
+    // them to this component and to this engine's settings.
+    let component = unsafe { Component::deserialize(engine.wasmtime(), code) };
+    let component = component.map_err(|error| Rejected::Unusable(format!("{error:#}")))?;
+    // Marks it as used; whether that succeeds decides nothing.
+    let _ = file.set_modified(std::time::SystemTime::now());
+    Ok(component)
+}
+
+/// Refuses what another user owns or could have written.
+fn trusted(metadata: &fs::Metadata, is_kind: fn(&fs::FileType) -> bool) -> Result<(), Rejected> {
+    let user = rustix::process::geteuid().as_raw();
+    if !is_kind(&metadata.file_type()) {
+        return Err(Rejected::Unusable("it is not what it should be".into()));
+    }
+    if metadata.uid() != user {
+        return Err(Rejected::Unusable("another user owns it".into()));
+    }
+    if metadata.mode() & 0o022 != 0 {
+        return Err(Rejected::Unusable("other users can write to it".into()));
+    }
+    Ok(())
+}
+
+fn checksum(key: &blake3::Hash, code: &[u8]) -> blake3::Hash {
+    let mut hasher = blake3::Hasher::new();
+    hasher.update(key.as_bytes());
+    hasher.update(code);
+    hasher.finalize()
+}
+
+fn checked<'a>(bytes: &'a [u8], key: &blake3::Hash) -> Option<&'a [u8]> {
+    let rest = bytes.strip_prefix(MAGIC)?;
+    let (sum, code) = rest.split_at_checked(CHECKSUM_BYTES)?;
+    (checksum(key, code).as_bytes() == sum).then_some(code)
+}
+
+fn store(
+    folder: &Path,
+    path: &Path,
+    key: &blake3::Hash,
+    component: &Component,
+) -> io::Result<()> {
+    fs::DirBuilder::new()
+        .recursive(true)
+        .mode(0o700)
+        .create(folder)?;
+    trusted(&fs::symlink_metadata(folder)?, fs::FileType::is_dir).map_err(|reason| {
+        io::Error::other(match reason {
+            Rejected::Unusable(reason) => reason,
+            Rejected::Absent => "it vanished".into(),
+        })
+    })?;
+    let code = component.serialize().map_err(io::Error::other)?;
+    // Written aside and renamed, so that another host sees all of it or nothing.
+    let mut file = tempfile::Builder::new()
+        .prefix(".new-")
+        .tempfile_in(folder)?;
+    file.write_all(MAGIC)?;
+    file.write_all(checksum(key, &code).as_bytes())?;
+    file.write_all(&code)?;
+    file.persist(path).map_err(|error| error.error)?;
+    prune(folder);
+    Ok(())
+}
+
+/// Deletes the files that were unused for longest, beyond [`KEPT_FILES`].
+fn prune(folder: &Path) {
+    let Ok(entries) = fs::read_dir(folder) else {
+        return;
+    };
+    let mut files: Vec<_> = entries
+        .flatten()
+        .filter(|entry| entry.path().extension().is_some_and(|end| end == "cwasm"))
+        .filter_map(|entry| Some((entry.metadata().ok()?.modified().ok()?, entry.path())))
+        .collect();
+    if files.len() <= KEPT_FILES {
+        return;
+    }
+    files.sort();
+    for (_, path) in &files[..files.len() - KEPT_FILES] {
+        // Another host may have deleted it already.
+        let _ = fs::remove_file(path);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::PermissionsExt;
+
+    use super::*;
+
+    /// The smallest component: the header and nothing else.
+    const EMPTY: &[u8] = b"\0asm\x0d\0\x01\0";
+
+    fn compile(cache: &ComponentCache, engine: &PluginEngine) -> CacheUse {
+        let compiled = cache.compile(engine, EMPTY, || {
+            Component::from_binary(engine.wasmtime(), EMPTY)
+        });
+        compiled.unwrap().1
+    }
+
+    fn only_file(folder: &Path) -> PathBuf {
+        let files: Vec<_> = fs::read_dir(folder).unwrap().flatten().collect();
+        assert_eq!(files.len(), 1);
+        files[0].path()
+    }
+
+    #[test]
+    fn an_unchanged_component_is_compiled_once() {
+        let folder = tempfile::tempdir().unwrap();
+        let cache = ComponentCache::new(folder.path().join("deep/cache"));
+        let engine = PluginEngine::new(1).unwrap();
+        assert_eq!(compile(&cache, &engine), CacheUse::Stored);
+        assert_eq!(compile(&cache, &engine), CacheUse::Hit);
+        // Another engine with the same settings, as in a later process.
+        assert_eq!(
+            compile(&cache, &PluginEngine::new(2).unwrap()),
+            CacheUse::Hit
+        );
+    }
+
+    #[test]
+    fn a_corrupt_file_is_compiled_anew() {
+        let folder = tempfile::tempdir().unwrap();
+        let cache = ComponentCache::new(folder.path().join("cache"));
+        let engine = PluginEngine::new(1).unwrap();
+        compile(&cache, &engine);
+        let file = only_file(&folder.path().join("cache"));
+        let sound = fs::read(&file).unwrap();
+        for position in [0, 20, 48, sound.len() / 2, sound.len() - 1] {
+            let mut bytes = sound.clone();
+            bytes[position] ^= 1;
+            fs::write(&file, bytes).unwrap();
+            assert_eq!(compile(&cache, &engine), CacheUse::Stored, "{position}");
+        }
+        fs::write(&file, &sound[..sound.len() / 3]).unwrap();
+        assert_eq!(compile(&cache, &engine), CacheUse::Stored);
+        fs::write(&file, b"").unwrap();
+        assert_eq!(compile(&cache, &engine), CacheUse::Stored);
+        assert_eq!(compile(&cache, &engine), CacheUse::Hit);
+    }
+
+    #[test]
+    fn code_that_another_user_could_have_written_is_never_loaded() {
+        let folder = tempfile::tempdir().unwrap();
+        let cache_folder = folder.path().join("cache");
+        let cache = ComponentCache::new(&cache_folder);
+        let engine = PluginEngine::new(1).unwrap();
+        compile(&cache, &engine);
+        let file = only_file(&cache_folder);
+
+        fs::set_permissions(&file, fs::Permissions::from_mode(0o666)).unwrap();
+        assert_eq!(compile(&cache, &engine), CacheUse::Stored);
+
+        fs::set_permissions(&cache_folder, fs::Permissions::from_mode(0o777)).unwrap();
+        assert_eq!(compile(&cache, &engine), CacheUse::NotKept);
+        fs::set_permissions(&cache_folder, fs::Permissions::from_mode(0o700)).unwrap();
+
+        let elsewhere = folder.path().join("elsewhere");
+        fs::rename(&file, &elsewhere).unwrap();
+        std::os::unix::fs::symlink(&elsewhere, &file).unwrap();
+        assert_eq!(compile(&cache, &engine), CacheUse::Stored);
+        if rustix::process::geteuid().is_root() {
+            std::os::unix::fs::chown(&file, Some(65_534), None).unwrap();
+            assert_eq!(compile(&cache, &engine), CacheUse::Stored);
+        }
+    }
+
+    #[test]
+    fn two_hosts_may_compile_the_same_component_at_once() {
+        let folder = tempfile::tempdir().unwrap();
+        let cache = ComponentCache::new(folder.path().join("cache"));
+        let engine = PluginEngine::new(1).unwrap();
+        std::thread::scope(|scope| {
+            for _ in 0..8 {
+                scope.spawn(|| {
+                    for _ in 0..8 {
+                        assert_ne!(compile(&cache, &engine), CacheUse::NotKept);
+                    }
+                });
+            }
+        });
+        assert_eq!(compile(&cache, &engine), CacheUse::Hit);
+        only_file(&folder.path().join("cache"));
+    }
+}

@@ -1,0 +1,186 @@
+//! One call into a guest: its time limits, and what is made of its failures.
+
+use std::future::Future;
+use std::time::Duration;
+
+use wasmtime::{Store, StoreContextMut, Trap, UpdateDeadline, WasmBacktrace};
+
+use crate::engine::{GuestLimits, PluginEngine, TICK};
+use crate::error::{FailureCause, PluginFailure};
+use crate::state::{State, printable};
+
+/// Frames of a guest's backtrace that are worth showing.
+const BACKTRACE_FRAMES: usize = 20;
+
+/// The guest used up its computing time. Raised from the epoch callback and
+/// recognised again in [`failure`].
+#[derive(Debug, thiserror::Error)]
+#[error("the guest used up its computing time of {0:?}")]
+struct CpuExhausted(Duration);
+
+/// A store for one plugin, with its limits set.
+pub(crate) fn new_store(engine: &PluginEngine, state: State, limits: &GuestLimits) -> Store<State> {
+    let mut store = Store::new(engine.wasmtime(), state);
+    store.limiter(|state| &mut state.budget);
+    arm(&mut store, limits);
+    store
+}
+
+/// Gives the guest its whole computing time again. A warm instance is armed
+/// before each call.
+pub(crate) fn arm(store: &mut Store<State>, limits: &GuestLimits) {
+    let cpu = limits.cpu;
+    let mut ticks_left = cpu.as_millis().div_ceil(TICK.as_millis()).max(1);
+    store.set_epoch_deadline(1);
+    // Called at the first check after each tick in which the guest computed.
+    // Time in which it waits for the host costs one tick at the most.
+    store.epoch_deadline_callback(move |_: StoreContextMut<'_, State>| {
+        ticks_left -= 1;
+        if ticks_left == 0 {
+            return Err(CpuExhausted(cpu).into());
+        }
+        // Yielding lets the time-out on the whole call, and other sessions, in.
+        Ok(UpdateDeadline::Yield(1))
+    });
+}
+
+/// Waits for a guest call, but no longer than it may take. On failure the store
+/// must be dropped: a trapped instance cannot be entered again, and a dropped
+/// call leaves it in mid-work.
+pub(crate) async fn within<T>(
+    limits: &GuestLimits,
+    call: impl Future<Output = wasmtime::Result<T>>,
+) -> Result<T, CallError> {
+    match tokio::time::timeout(limits.wall, call).await {
+        Ok(Ok(value)) => Ok(value),
+        Ok(Err(error)) => Err(CallError::Trap(error)),
+        Err(_) => Err(CallError::TimedOut),
+    }
+}
+
+/// How a guest call ended, before its store was asked for the reasons.
+#[derive(Debug)]
+pub(crate) enum CallError {
+    Trap(wasmtime::Error),
+    TimedOut,
+}
+
+/// What to tell about a failed call.
+pub(crate) fn failure(
+    plugin: &str,
+    state: &State,
+    limits: &GuestLimits,
+    error: CallError,
+) -> PluginFailure {
+    let (cause, backtrace) = match error {
+        CallError::TimedOut => (FailureCause::WallTime(limits.wall), Vec::new()),
+        CallError::Trap(error) => (cause(&error, state, limits), backtrace(&error)),
+    };
+    PluginFailure {
+        plugin: plugin.to_owned(),
+        cause,
+        backtrace,
+        standard_error: state.standard_error.text(),
+    }
+}
+
+fn cause(error: &wasmtime::Error, state: &State, limits: &GuestLimits) -> FailureCause {
+    if let Some(CpuExhausted(limit)) = error.downcast_ref() {
+        return FailureCause::CpuTime(*limit);
+    }
+    if error.is::<wasmtime_wasi::I32Exit>() {
+        return FailureCause::Exit;
+    }
+    if error.is::<wasmtime::PoolConcurrencyLimitError>() {
+        return FailureCause::Busy(error.to_string());
+    }
+    // A guest that is refused memory aborts with an ordinary trap, after a
+    // panic or without one.
+    if let Some(wanted) = state.budget.memory_refused {
+        return FailureCause::Memory {
+            limit: limits.memory,
+            wanted,
+        };
+    }
+    if let Some(message) = state.log.panic() {
+        return FailureCause::Panic(message.to_owned());
+    }
+    match error.downcast_ref::<Trap>() {
+        Some(Trap::StackOverflow) => FailureCause::StackOverflow,
+        // Rust keeps its own stack at the bottom of linear memory, so that an
+        // overflow runs out of the memory's bounds; a backtrace full of frames
+        // tells it from a stray pointer.
+        Some(Trap::MemoryOutOfBounds) if frames(error) >= BACKTRACE_FRAMES => {
+            FailureCause::StackOverflow
+        }
+        Some(Trap::UnreachableCodeReached) => {
+            match panic_on_standard_error(&state.standard_error.text()) {
+                Some(message) => FailureCause::Panic(message),
+                None => FailureCause::Trap("it reached code that must not be reached".into()),
+            }
+        }
+        Some(trap) => FailureCause::Trap(trap.to_string()),
+        None => FailureCause::Trap(root_cause(error)),
+    }
+}
+
+fn root_cause(error: &wasmtime::Error) -> String {
+    printable(
+        &error
+            .chain()
+            .last()
+            .map_or_else(|| error.to_string(), ToString::to_string),
+    )
+}
+
+/// The text of a Rust panic that went to standard error, for guests that are
+/// built without the SDK.
+fn panic_on_standard_error(text: &str) -> Option<String> {
+    let start = text.rfind("panicked at ")?;
+    let message = &text[start + "panicked at ".len()..];
+    let message = message.split("\nnote: run with").next()?.trim();
+    Some(message.replace('\n', " "))
+}
+
+fn frames(error: &wasmtime::Error) -> usize {
+    error
+        .downcast_ref::<WasmBacktrace>()
+        .map_or(0, |backtrace| backtrace.frames().len())
+}
+
+fn backtrace(error: &wasmtime::Error) -> Vec<String> {
+    let Some(backtrace) = error.downcast_ref::<WasmBacktrace>() else {
+        return Vec::new();
+    };
+    backtrace
+        .frames()
+        .iter()
+        .take(BACKTRACE_FRAMES)
+        .map(|frame| {
+            let name = frame.func_name().map_or_else(
+                || format!("function {}", frame.func_index()),
+                |name| format!("{:#}", rustc_demangle::demangle(name)),
+            );
+            let place = frame.symbols().first().and_then(|symbol| {
+                let file = symbol.file()?;
+                Some(format!(" at {file}:{}", symbol.line().unwrap_or(0)))
+            });
+            printable(&format!("{name}{}", place.unwrap_or_default()))
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_panic_text_is_found_on_standard_error() {
+        let text = "\nthread '<unnamed>' (1) panicked at src/lib.rs:7:33:\nboom\nnote: run with `RUST_BACKTRACE=1`";
+        assert_eq!(
+            panic_on_standard_error(text).as_deref(),
+            Some("src/lib.rs:7:33: boom")
+        );
+        assert_eq!(panic_on_standard_error("all is well"), None);
+    }
+}

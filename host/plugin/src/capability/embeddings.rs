@@ -1,0 +1,138 @@
+//! `keepsake:host/embeddings` as agents see it: the provider that the host was
+//! configured with.
+
+use std::sync::Arc;
+
+use keepsake_storage::Kind as EntryKind;
+use keepsake_types::embedding::{Embedder, EmbeddingError, EmbeddingKind};
+use serde_json::json;
+use wasmtime::component::HasData;
+
+use crate::bindings::agent::keepsake::host::embeddings::{self, EmbeddingInfo, Kind};
+use crate::bindings::agent::keepsake::host::types::{Error, LimitReached, Unavailable};
+use crate::capability::session::TurnState;
+use crate::ledger::Ledger;
+use crate::state::State;
+use keepsake_types::limits;
+
+/// The provider, and where its calls are recorded.
+pub(crate) struct EmbeddingsView<'a>(Option<&'a TurnState>);
+
+impl<'a> EmbeddingsView<'a> {
+    pub(crate) fn new(state: &'a mut State) -> Self {
+        Self(state.turn.as_ref())
+    }
+}
+
+pub(crate) struct HasEmbeddings;
+
+impl HasData for HasEmbeddings {
+    type Data<'a> = EmbeddingsView<'a>;
+}
+
+/// Embeds texts and records the call.
+pub(crate) async fn embed(
+    embedder: &Arc<dyn Embedder>,
+    ledger: &Ledger,
+    texts: Vec<String>,
+    kind: EmbeddingKind,
+) -> Result<Vec<Vec<f32>>, Error> {
+    let bytes: usize = texts.iter().map(String::len).sum();
+    if texts.len() > limits::REMEMBER_MANY_FACTS || bytes > limits::EMBEDDED_BYTES {
+        return Err(Error::Limit(LimitReached {
+            name: "embedded-bytes".into(),
+            message: format!(
+                "{} texts with {bytes} bytes in one call; at most {} texts with {} bytes are embedded",
+                texts.len(),
+                limits::REMEMBER_MANY_FACTS,
+                limits::EMBEDDED_BYTES
+            ),
+        }));
+    }
+    if texts.is_empty() {
+        return Ok(Vec::new());
+    }
+    let count = texts.len();
+    let started = std::time::Instant::now();
+    let answer = embedder.embed(texts, kind).await;
+    ledger
+        .append(
+            EntryKind::ProviderCalled,
+            json!({
+                "model": embedder.info().model,
+                "kind": match kind {
+                    EmbeddingKind::Query => "query",
+                    EmbeddingKind::Passage => "passage",
+                },
+                "texts": count,
+                "bytes": bytes,
+                "milliseconds": started.elapsed().as_millis() as u64,
+                "error": answer.as_ref().err().map(ToString::to_string),
+            }),
+        )
+        .await?;
+    answer.map_err(|error| match error {
+        EmbeddingError::Limit { name, message } => Error::Limit(LimitReached {
+            name: name.into(),
+            message,
+        }),
+        EmbeddingError::Failed {
+            retry_after_ms, ..
+        } => Error::Unavailable(Unavailable {
+            message: error.to_string(),
+            retry_after_ms,
+        }),
+        EmbeddingError::BadAnswer { .. } => Error::Unavailable(Unavailable {
+            message: error.to_string(),
+            retry_after_ms: None,
+        }),
+    })
+}
+
+impl EmbeddingsView<'_> {
+    fn provider(&self) -> Result<(&Arc<dyn Embedder>, &Ledger), Error> {
+        let turn = self
+            .0
+            .ok_or_else(|| Error::Denied("embeddings belong to a turn".into()))?;
+        let embedder = turn.context.embedder.as_ref().ok_or_else(|| {
+            Error::Unavailable(Unavailable {
+                message: "this host was started without an embedding provider".into(),
+                retry_after_ms: None,
+            })
+        })?;
+        Ok((embedder, &turn.context.ledger))
+    }
+}
+
+impl embeddings::Host for EmbeddingsView<'_> {
+    async fn info(&mut self) -> wasmtime::Result<Result<EmbeddingInfo, Error>> {
+        Ok(self.provider().map(|(embedder, _)| {
+            let info = embedder.info();
+            EmbeddingInfo {
+                model: info.model.clone(),
+                dimensions: info.dimensions,
+                normalised: info.normalised,
+                max_texts: info.max_texts,
+                max_text_bytes: info.max_text_bytes,
+                relevance_threshold: info.relevance_threshold,
+                extras: None,
+            }
+        }))
+    }
+
+    async fn embed(
+        &mut self,
+        texts: Vec<String>,
+        kind: Kind,
+    ) -> wasmtime::Result<Result<Vec<Vec<f32>>, Error>> {
+        let (embedder, ledger) = match self.provider() {
+            Ok(provider) => provider,
+            Err(error) => return Ok(Err(error)),
+        };
+        let kind = match kind {
+            Kind::Query => EmbeddingKind::Query,
+            Kind::Passage => EmbeddingKind::Passage,
+        };
+        Ok(embed(embedder, ledger, texts, kind).await)
+    }
+}

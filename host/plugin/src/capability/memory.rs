@@ -1,0 +1,397 @@
+//! `keepsake:host/memory`: what an agent remembers. A scope is bound to its
+//! resource by the host; nothing a guest passes names one.
+
+mod convert;
+pub(crate) mod profile;
+
+use std::sync::Arc;
+
+use keepsake_storage::{self as storage, FactVectors, Memory, ProfileCheck, QueryVector};
+use keepsake_types::embedding::{Embedder, EmbeddingKind};
+use keepsake_types::limits;
+use serde_json::Value;
+use wasmtime::component::{HasData, Resource, ResourceTable};
+
+use crate::bindings::agent::keepsake::host::memory::{
+    self, CompactOptions, Compaction, EpisodeNode, EpisodeOptions, EpisodePage, Fact, FactPage,
+    ForkDifference, MergeReport, NewFact, Page, RecallMode, RecallOptions, Recollection,
+    Remembered, SnippetOptions, WorkingPage,
+};
+use crate::bindings::agent::keepsake::host::types::{Error, LimitReached};
+use crate::capability::embeddings::embed;
+use crate::capability::session::TurnContext;
+use crate::ledger::Ledger;
+use crate::state::State;
+pub use profile::ProfileSchema;
+
+/// A guest's handle on one resource's memory.
+pub struct Scope {
+    memory: Memory,
+    embedder: Option<Arc<dyn Embedder>>,
+    ledger: Ledger,
+    schema: Option<Arc<ProfileSchema>>,
+}
+
+/// A fork and its way back. This host makes none, so that no guest can hold one.
+#[derive(Debug)]
+pub enum Branch {}
+
+impl Scope {
+    pub(crate) fn new(context: &TurnContext, memory: Memory) -> Self {
+        Self {
+            memory,
+            embedder: context.embedder.clone(),
+            ledger: context.ledger.clone(),
+            schema: context.profile_schema.clone(),
+        }
+    }
+
+    async fn get(&self, key: &str) -> Result<Option<String>, Error> {
+        let value = self.memory.get(key).await?;
+        Ok(value.map(|value| value.to_string()))
+    }
+
+    async fn set(&self, key: &str, value: &str) -> Result<(), Error> {
+        let value = convert::value(value, "the value")?;
+        Ok(self.memory.set(key, value).await?)
+    }
+
+    async fn compare_and_set(
+        &self,
+        key: &str,
+        expected: Option<String>,
+        value: Option<String>,
+    ) -> Result<bool, Error> {
+        let expected = convert::optional_value(expected, "the expected value")?;
+        let value = convert::optional_value(value, "the value")?;
+        Ok(self.memory.compare_and_set(key, expected, value).await?)
+    }
+
+    async fn list_working(&self, page: Page) -> Result<WorkingPage, Error> {
+        let answer = self
+            .memory
+            .list(page.after.as_deref(), page.limit as usize)
+            .await?;
+        Ok(WorkingPage {
+            items: answer
+                .items
+                .into_iter()
+                .map(|(key, value)| (key, value.to_string()))
+                .collect(),
+            next: answer.next,
+        })
+    }
+
+    async fn profile(&self) -> Result<String, Error> {
+        Ok(Value::Object(self.memory.profile().await?).to_string())
+    }
+
+    async fn update_profile(&self, patch: &str) -> Result<String, Error> {
+        let patch = convert::value(patch, "the patch")?;
+        let check = self.schema.clone().map(|schema| -> ProfileCheck {
+            Box::new(move |profile: &Value| schema.check(profile))
+        });
+        let profile = self.memory.update_profile(patch, check).await?;
+        Ok(Value::Object(profile).to_string())
+    }
+
+    async fn remember_many(&self, facts: Vec<NewFact>) -> Result<Vec<Remembered>, Error> {
+        let facts = facts
+            .into_iter()
+            .map(convert::new_fact)
+            .collect::<Result<Vec<_>, _>>()?;
+        // Checked before the provider is asked, which may cost money.
+        storage::check_new_facts(&facts)?;
+        let vectors = self.passages(&facts).await?;
+        let remembered = self.memory.remember_many(facts, vectors).await?;
+        Ok(remembered.into_iter().map(Remembered::from).collect())
+    }
+
+    /// The facts' vectors. Without a provider, or when it fails, the facts are
+    /// remembered all the same: words find them, and what was learned is not
+    /// lost because a service was away.
+    async fn passages(&self, facts: &[storage::NewFact]) -> Result<Option<FactVectors>, Error> {
+        let Some(embedder) = &self.embedder else {
+            return Ok(None);
+        };
+        let texts = facts.iter().map(|fact| fact.content.clone()).collect();
+        match embed(embedder, &self.ledger, texts, EmbeddingKind::Passage).await {
+            Ok(vectors) => Ok(Some(FactVectors {
+                model: embedder.info().model.clone(),
+                dimensions: embedder.info().dimensions,
+                vectors,
+            })),
+            Err(Error::Unavailable(unavailable)) => {
+                tracing::warn!(
+                    "facts are remembered without vectors, and only words will find them: {}",
+                    unavailable.message
+                );
+                Ok(None)
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    /// The query's vector, or none where only words can be searched.
+    async fn query(&self, query: &str, mode: RecallMode) -> Result<Option<QueryVector>, Error> {
+        if query.len() > limits::QUERY_BYTES {
+            return Err(Error::Limit(LimitReached {
+                name: "query-bytes".into(),
+                message: format!(
+                    "the query has {} bytes; at most {} are searched for",
+                    query.len(),
+                    limits::QUERY_BYTES
+                ),
+            }));
+        }
+        if mode == RecallMode::Words || query.trim().is_empty() {
+            return Ok(None);
+        }
+        let Some(embedder) = &self.embedder else {
+            return match mode {
+                RecallMode::Vectors => Err(Error::Unavailable(
+                    crate::bindings::agent::keepsake::host::types::Unavailable {
+                        message: "this host was started without an embedding provider".into(),
+                        retry_after_ms: None,
+                    },
+                )),
+                _ => Ok(None),
+            };
+        };
+        let texts = vec![query.to_owned()];
+        match embed(embedder, &self.ledger, texts, EmbeddingKind::Query).await {
+            Ok(mut vectors) => Ok(vectors.pop().map(|vector| QueryVector {
+                model: embedder.info().model.clone(),
+                vector,
+                relevance_threshold: embedder.info().relevance_threshold,
+            })),
+            Err(Error::Unavailable(unavailable)) if mode == RecallMode::Hybrid => {
+                tracing::warn!(
+                    "recall goes by words alone: {}",
+                    unavailable.message
+                );
+                Ok(None)
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    async fn recall(&self, query: &str, options: RecallOptions) -> Result<Recollection, Error> {
+        let mode = options.mode;
+        let options = convert::recall_options(options)?;
+        let vector = self.query(query, mode).await?;
+        Ok(self.memory.recall(query, vector, options).await?.into())
+    }
+
+    async fn snippet(&self, options: SnippetOptions) -> Result<String, Error> {
+        let vector = match &options.query {
+            Some(query) => self.query(query, RecallMode::Hybrid).await?,
+            None => None,
+        };
+        let options = convert::snippet_options(options);
+        Ok(self.memory.snippet(options, vector).await?)
+    }
+
+    async fn list_facts(&self, page: Page) -> Result<FactPage, Error> {
+        let answer = self
+            .memory
+            .list_facts(page.after.as_deref(), page.limit as usize)
+            .await?;
+        Ok(FactPage {
+            facts: answer.facts.into_iter().map(Fact::from).collect(),
+            next: answer.next,
+        })
+    }
+
+    async fn episodes(&self, options: EpisodeOptions) -> Result<EpisodePage, Error> {
+        if options.lineage {
+            return Err(not_yet("episodes along the lineage of forks"));
+        }
+        let options = convert::episode_options(options);
+        Ok(self.memory.episodes(options).await?.into())
+    }
+}
+
+/// The interface is complete; not everything is behind it yet.
+fn not_yet(what: &str) -> Error {
+    Error::Unsupported(format!("this host does not offer {what}"))
+}
+
+pub(crate) struct MemoryView<'a> {
+    table: &'a mut ResourceTable,
+}
+
+impl<'a> MemoryView<'a> {
+    pub(crate) fn new(state: &'a mut State) -> Self {
+        Self {
+            table: &mut state.table,
+        }
+    }
+}
+
+pub(crate) struct HasMemory;
+
+impl HasData for HasMemory {
+    type Data<'a> = MemoryView<'a>;
+}
+
+impl memory::Host for MemoryView<'_> {}
+
+type Answer<T> = wasmtime::Result<Result<T, Error>>;
+
+impl memory::HostScope for MemoryView<'_> {
+    async fn get(&mut self, scope: Resource<Scope>, key: String) -> Answer<Option<String>> {
+        Ok(self.table.get(&scope)?.get(&key).await)
+    }
+
+    async fn set(&mut self, scope: Resource<Scope>, key: String, value: String) -> Answer<()> {
+        Ok(self.table.get(&scope)?.set(&key, &value).await)
+    }
+
+    async fn compare_and_set(
+        &mut self,
+        scope: Resource<Scope>,
+        key: String,
+        expected: Option<String>,
+        value: Option<String>,
+    ) -> Answer<bool> {
+        let scope = self.table.get(&scope)?;
+        Ok(scope.compare_and_set(&key, expected, value).await)
+    }
+
+    async fn delete(&mut self, scope: Resource<Scope>, key: String) -> Answer<bool> {
+        let deleted = self.table.get(&scope)?.memory.delete(&key).await;
+        Ok(deleted.map_err(Error::from))
+    }
+
+    async fn list_working(&mut self, scope: Resource<Scope>, page: Page) -> Answer<WorkingPage> {
+        Ok(self.table.get(&scope)?.list_working(page).await)
+    }
+
+    async fn profile(&mut self, scope: Resource<Scope>) -> Answer<String> {
+        Ok(self.table.get(&scope)?.profile().await)
+    }
+
+    async fn update_profile(&mut self, scope: Resource<Scope>, patch: String) -> Answer<String> {
+        Ok(self.table.get(&scope)?.update_profile(&patch).await)
+    }
+
+    async fn clear_profile(&mut self, scope: Resource<Scope>) -> Answer<()> {
+        let cleared = self.table.get(&scope)?.memory.clear_profile().await;
+        Ok(cleared.map_err(Error::from))
+    }
+
+    async fn remember(&mut self, scope: Resource<Scope>, fact: NewFact) -> Answer<Remembered> {
+        let remembered = self.table.get(&scope)?.remember_many(vec![fact]).await;
+        Ok(remembered.and_then(|mut one| {
+            one.pop()
+                .ok_or_else(|| Error::Internal("the memory answered for no fact".into()))
+        }))
+    }
+
+    async fn remember_many(
+        &mut self,
+        scope: Resource<Scope>,
+        facts: Vec<NewFact>,
+    ) -> Answer<Vec<Remembered>> {
+        Ok(self.table.get(&scope)?.remember_many(facts).await)
+    }
+
+    async fn recall(
+        &mut self,
+        scope: Resource<Scope>,
+        query: String,
+        options: RecallOptions,
+    ) -> Answer<Recollection> {
+        Ok(self.table.get(&scope)?.recall(&query, options).await)
+    }
+
+    async fn find(&mut self, scope: Resource<Scope>, id: String) -> Answer<Option<Fact>> {
+        let found = self.table.get(&scope)?.memory.find(&id).await;
+        Ok(found
+            .map(|fact| fact.map(Fact::from))
+            .map_err(Error::from))
+    }
+
+    async fn list_facts(&mut self, scope: Resource<Scope>, page: Page) -> Answer<FactPage> {
+        Ok(self.table.get(&scope)?.list_facts(page).await)
+    }
+
+    async fn forget(&mut self, scope: Resource<Scope>, ids: Vec<String>) -> Answer<u64> {
+        let forgotten = self.table.get(&scope)?.memory.forget(ids).await;
+        Ok(forgotten.map_err(Error::from))
+    }
+
+    async fn expire(&mut self, scope: Resource<Scope>, id: String, at: u64) -> Answer<bool> {
+        let expired = self.table.get(&scope)?.memory.expire(&id, at).await;
+        Ok(expired.map_err(Error::from))
+    }
+
+    async fn compact(
+        &mut self,
+        _scope: Resource<Scope>,
+        _options: CompactOptions,
+    ) -> Answer<Compaction> {
+        Ok(Err(not_yet("compaction; use `forget` or `expire`")))
+    }
+
+    async fn snippet(
+        &mut self,
+        scope: Resource<Scope>,
+        options: SnippetOptions,
+    ) -> Answer<String> {
+        Ok(self.table.get(&scope)?.snippet(options).await)
+    }
+
+    async fn fork(
+        &mut self,
+        _scope: Resource<Scope>,
+        _child: String,
+    ) -> Answer<Resource<Branch>> {
+        Ok(Err(not_yet("forks of memory")))
+    }
+
+    async fn episodes(
+        &mut self,
+        scope: Resource<Scope>,
+        options: EpisodeOptions,
+    ) -> Answer<EpisodePage> {
+        Ok(self.table.get(&scope)?.episodes(options).await)
+    }
+
+    async fn episode_tree(&mut self, _scope: Resource<Scope>) -> Answer<Vec<EpisodeNode>> {
+        Ok(Err(not_yet("the tree of forks; use `episodes`")))
+    }
+
+    async fn drop(&mut self, scope: Resource<Scope>) -> wasmtime::Result<()> {
+        self.table.delete(scope)?;
+        Ok(())
+    }
+}
+
+/// The table refuses a made-up handle before any of these is reached.
+fn no_such_branch<T>() -> wasmtime::Result<T> {
+    Err(wasmtime::Error::msg("there is no such fork of memory"))
+}
+
+impl memory::HostBranch for MemoryView<'_> {
+    async fn scope(&mut self, _branch: Resource<Branch>) -> Answer<Resource<Scope>> {
+        no_such_branch()
+    }
+
+    async fn diff(&mut self, _branch: Resource<Branch>) -> Answer<ForkDifference> {
+        no_such_branch()
+    }
+
+    async fn merge(&mut self, _branch: Resource<Branch>) -> Answer<MergeReport> {
+        no_such_branch()
+    }
+
+    async fn discard(&mut self, _branch: Resource<Branch>) -> Answer<()> {
+        no_such_branch()
+    }
+
+    async fn drop(&mut self, _branch: Resource<Branch>) -> wasmtime::Result<()> {
+        no_such_branch()
+    }
+}

@@ -1,0 +1,174 @@
+//! Between memory's own types and those of the WIT package.
+
+use keepsake_storage as storage;
+use keepsake_types::limits;
+use serde_json::{Map, Value};
+
+use crate::bindings::agent::keepsake::host::memory::{
+    Episode, EpisodeOptions, EpisodePage, Fact, NewFact, Outcome, RecallMode, RecallOptions,
+    Recalled, Recollection, Remembered, Score, SnippetOptions, Verification,
+};
+use crate::bindings::agent::keepsake::host::types::Error;
+
+/// JSON from a guest.
+pub(super) fn value(text: &str, what: &str) -> Result<Value, Error> {
+    serde_json::from_str(text)
+        .map_err(|error| Error::Invalid(format!("{what} is not JSON: {error}")))
+}
+
+pub(super) fn optional_value(text: Option<String>, what: &str) -> Result<Option<Value>, Error> {
+    text.map(|text| value(&text, what)).transpose()
+}
+
+fn object(text: Option<String>, what: &str) -> Result<Option<Map<String, Value>>, Error> {
+    match optional_value(text, what)? {
+        None => Ok(None),
+        Some(Value::Object(object)) => Ok(Some(object)),
+        Some(_) => Err(Error::Invalid(format!("{what} must be a JSON object"))),
+    }
+}
+
+pub(super) fn new_fact(fact: NewFact) -> Result<storage::NewFact, Error> {
+    Ok(storage::NewFact {
+        content: fact.content,
+        metadata: object(fact.metadata, "a fact's metadata")?.unwrap_or_default(),
+        source: fact.source.map(Into::into),
+        quote: fact.quote,
+        subject: fact.subject,
+        attribute: fact.attribute,
+        supersedes: fact.supersedes,
+        valid_from: fact.valid_from,
+        expires_at: fact.expires_at,
+        thread: fact.thread,
+        position: fact.position,
+        flags: storage::FactFlags::default(),
+        extras: object(fact.extras, "a fact's extras")?,
+    })
+}
+
+pub(super) fn recall_options(options: RecallOptions) -> Result<storage::RecallOptions, Error> {
+    Ok(storage::RecallOptions {
+        limit: options.limit as usize,
+        mode: match options.mode {
+            RecallMode::Hybrid => storage::RecallMode::Hybrid,
+            RecallMode::Words => storage::RecallMode::Words,
+            RecallMode::Vectors => storage::RecallMode::Vectors,
+        },
+        min_score: options.min_score,
+        metadata: object(options.metadata, "the metadata to look for")?.unwrap_or_default(),
+        since: options.since,
+        until: options.until,
+        as_of: options.as_of,
+        verified_only: options.verified_only,
+        include_superseded: options.include_superseded,
+    })
+}
+
+pub(super) fn snippet_options(options: SnippetOptions) -> storage::SnippetOptions {
+    storage::SnippetOptions {
+        query: options.query,
+        max_bytes: options.max_bytes as usize,
+        max_facts: (options.max_facts as usize).min(limits::PAGE_ITEMS),
+    }
+}
+
+pub(super) fn episode_options(options: EpisodeOptions) -> storage::EpisodeOptions {
+    storage::EpisodeOptions {
+        after: options.page.after,
+        limit: options.page.limit as usize,
+        since: options.since,
+        until: options.until,
+        session: options.session,
+    }
+}
+
+impl From<storage::Verification> for Verification {
+    fn from(verification: storage::Verification) -> Self {
+        match verification {
+            storage::Verification::Verified => Self::Verified,
+            storage::Verification::Unverified => Self::Unverified,
+            storage::Verification::Dangling => Self::Dangling,
+            storage::Verification::Tampered => Self::Tampered,
+        }
+    }
+}
+
+impl From<storage::Fact> for Fact {
+    fn from(fact: storage::Fact) -> Self {
+        Self {
+            id: fact.id,
+            content: fact.content,
+            metadata: Value::Object(fact.metadata).to_string(),
+            source: fact.source.map(Into::into),
+            verification: fact.verification.into(),
+            created_at: fact.created_at,
+            updated_at: fact.updated_at,
+            subject: fact.subject,
+            attribute: fact.attribute,
+            valid_from: fact.valid_from,
+            valid_until: fact.valid_until,
+            superseded_by: fact.superseded_by,
+            thread: fact.thread,
+            position: fact.position,
+            instruction_like: fact.flags.instruction_like,
+            masked: fact.flags.masked,
+            extras: fact.extras.map(|extras| Value::Object(extras).to_string()),
+        }
+    }
+}
+
+impl From<storage::Remembered> for Remembered {
+    fn from(remembered: storage::Remembered) -> Self {
+        Self {
+            outcome: match remembered.outcome {
+                storage::Outcome::Stored => Outcome::Stored,
+                storage::Outcome::Repeated => Outcome::Repeated,
+                storage::Outcome::Superseded => Outcome::Superseded,
+            },
+            fact: remembered.fact.into(),
+            near: Vec::new(),
+        }
+    }
+}
+
+impl From<storage::Recollection> for Recollection {
+    fn from(recollection: storage::Recollection) -> Self {
+        Self {
+            facts: recollection
+                .facts
+                .into_iter()
+                .map(|recalled| Recalled {
+                    fact: recalled.fact.into(),
+                    score: Score {
+                        total: recalled.score.total,
+                        word_rank: recalled.score.word_rank,
+                        vector_rank: recalled.score.vector_rank,
+                        cosine: recalled.score.cosine,
+                    },
+                })
+                .collect(),
+            receipt: recollection.receipt.into(),
+        }
+    }
+}
+
+impl From<storage::EpisodePage> for EpisodePage {
+    fn from(page: storage::EpisodePage) -> Self {
+        Self {
+            episodes: page
+                .episodes
+                .into_iter()
+                .map(|entry| Episode {
+                    entry: entry.entry_ref().into(),
+                    at: entry.at,
+                    kind: entry.kind.name().to_owned(),
+                    // What was erased leaves an empty object.
+                    payload: entry
+                        .payload
+                        .map_or_else(|| "{}".to_owned(), |payload| payload.to_string()),
+                })
+                .collect(),
+            next: page.next,
+        }
+    }
+}

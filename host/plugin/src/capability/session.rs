@@ -1,0 +1,176 @@
+//! `keepsake:host/session`: the facts of a turn and the handles it grants.
+
+use std::sync::Arc;
+
+use keepsake_storage::Memory;
+use keepsake_types::embedding::Embedder;
+use keepsake_types::{ResourceRef, Timestamp, limits};
+use serde_json::Value;
+use tokio::sync::mpsc::UnboundedSender;
+use wasmtime::component::{HasData, Resource, ResourceTable};
+
+use crate::bindings::agent::keepsake::host::session::{self, SessionInfo};
+use crate::bindings::agent::keepsake::host::types::{Error, LimitReached};
+use crate::capability::memory::{ProfileSchema, Scope};
+use crate::capability::sandbox::{SandboxHandle, SessionSandboxes};
+use crate::ledger::Ledger;
+use crate::model_provider::ModelPlugin;
+use crate::state::State;
+
+/// What the session gives an agent for one turn. All of it was decided by the
+/// host before the agent's first instruction.
+#[derive(Clone)]
+pub struct TurnContext {
+    /// The session's id.
+    pub session: String,
+    /// Whose memory the session works on.
+    pub resource: ResourceRef,
+    /// The name under which the agent runs.
+    pub agent: String,
+    /// The turn's number in the session, from 0.
+    pub turn: u32,
+    /// When the turn began.
+    pub started_at: Timestamp,
+    /// What the channel tells about the message; a JSON object.
+    pub channel: Value,
+    /// The memory of `resource`.
+    pub memory: Memory,
+    /// The memory of the team that the session was granted.
+    pub team_memory: Option<Memory>,
+    /// The schema that the agent described for profiles.
+    pub profile_schema: Option<Arc<ProfileSchema>>,
+    /// Where the turn's effects are recorded.
+    pub ledger: Ledger,
+    /// The embedding provider.
+    pub embedder: Option<Arc<dyn Embedder>>,
+    /// The model provider.
+    pub model: Option<Arc<ModelPlugin>>,
+    /// The session's sandboxes; none when it was granted none.
+    pub sandboxes: Option<Arc<SessionSandboxes>>,
+    /// Where emitted chunks go.
+    pub emit: UnboundedSender<String>,
+}
+
+/// A turn's context and what the turn used up.
+pub(crate) struct TurnState {
+    pub(crate) context: TurnContext,
+    emitted_bytes: usize,
+}
+
+impl TurnState {
+    pub(crate) fn new(context: TurnContext) -> Self {
+        Self {
+            context,
+            emitted_bytes: 0,
+        }
+    }
+}
+
+pub(crate) struct SessionView<'a> {
+    table: &'a mut ResourceTable,
+    turn: Option<&'a mut TurnState>,
+}
+
+impl<'a> SessionView<'a> {
+    pub(crate) fn new(state: &'a mut State) -> Self {
+        Self {
+            table: &mut state.table,
+            turn: state.turn.as_mut(),
+        }
+    }
+
+    /// The turn, or the answer to one who asks outside of a turn.
+    fn turn(&mut self) -> Result<&mut TurnState, Error> {
+        self.turn.as_deref_mut().ok_or_else(|| {
+            Error::Denied("a session exists only while a message is handled".into())
+        })
+    }
+}
+
+pub(crate) struct HasSession;
+
+impl HasData for HasSession {
+    type Data<'a> = SessionView<'a>;
+}
+
+impl session::Host for SessionView<'_> {
+    async fn info(&mut self) -> wasmtime::Result<SessionInfo> {
+        let turn = self.turn.as_deref().ok_or_else(|| {
+            wasmtime::Error::msg(
+                "`session.info` was called outside of a turn; `describe` may call `log` only",
+            )
+        })?;
+        let context = &turn.context;
+        Ok(SessionInfo {
+            session: context.session.clone(),
+            resource: context.resource.resource.clone(),
+            team: context.resource.team.clone(),
+            agent: context.agent.clone(),
+            turn: context.turn,
+            started_at: context.started_at,
+            channel: context.channel.to_string(),
+        })
+    }
+
+    async fn open_scope(&mut self) -> wasmtime::Result<Result<Resource<Scope>, Error>> {
+        let scope = match self.turn() {
+            Ok(turn) => Scope::new(&turn.context, turn.context.memory.clone()),
+            Err(error) => return Ok(Err(error)),
+        };
+        Ok(Ok(self.table.push(scope)?))
+    }
+
+    async fn open_team_scope(
+        &mut self,
+    ) -> wasmtime::Result<Result<Option<Resource<Scope>>, Error>> {
+        let scope = match self.turn() {
+            Ok(turn) => turn
+                .context
+                .team_memory
+                .clone()
+                .map(|memory| Scope::new(&turn.context, memory)),
+            Err(error) => return Ok(Err(error)),
+        };
+        Ok(Ok(match scope {
+            Some(scope) => Some(self.table.push(scope)?),
+            None => None,
+        }))
+    }
+
+    async fn open_sandbox(&mut self) -> wasmtime::Result<Result<Resource<SandboxHandle>, Error>> {
+        let sandboxes = match self.turn() {
+            Ok(turn) => turn.context.sandboxes.clone(),
+            Err(error) => return Ok(Err(error)),
+        };
+        let Some(sandboxes) = sandboxes else {
+            return Ok(Err(Error::Denied(
+                "this session was granted no sandbox".into(),
+            )));
+        };
+        match sandboxes.open().await {
+            Ok(handle) => Ok(Ok(self.table.push(handle)?)),
+            Err(error) => Ok(Err(error)),
+        }
+    }
+
+    async fn emit(&mut self, chunk: String) -> wasmtime::Result<Result<(), Error>> {
+        let turn = match self.turn() {
+            Ok(turn) => turn,
+            Err(error) => return Ok(Err(error)),
+        };
+        let total = turn.emitted_bytes + chunk.len();
+        if total > limits::EMITTED_BYTES {
+            return Ok(Err(Error::Limit(LimitReached {
+                name: "emitted-bytes".into(),
+                message: format!(
+                    "a turn may emit {} bytes, and this chunk would make it {total}",
+                    limits::EMITTED_BYTES
+                ),
+            })));
+        }
+        turn.emitted_bytes = total;
+        // Nobody may be listening any more; the turn is cut off by its caller then.
+        let _ = turn.context.emit.send(chunk);
+        Ok(Ok(()))
+    }
+}

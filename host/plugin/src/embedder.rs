@@ -1,0 +1,284 @@
+//! Embedding providers as plugins: each call goes to a component in a store of
+//! its own, from a small pool of warm ones, and what it answers is checked.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use async_trait::async_trait;
+use keepsake_types::embedding::{Embedder, EmbeddingError, EmbeddingInfo, EmbeddingKind};
+use keepsake_types::limits;
+use tokio::sync::Semaphore;
+use wasmtime::Store;
+
+use crate::bindings::embedding_provider::exports::keepsake::host::embeddings::Kind;
+use crate::bindings::embedding_provider::{EmbeddingProvider, EmbeddingProviderPre};
+use crate::call::{failure, new_store, within};
+use crate::capability::settings::Settings;
+use crate::engine::{GuestLimits, PluginEngine};
+use crate::error::{PluginError, PluginFailure};
+use crate::linker;
+use crate::loader::LoadedPlugin;
+use crate::report::PluginKind;
+use crate::state::State;
+
+/// Instances of one provider that work at the same time.
+const WORKERS: usize = 4;
+/// How far a vector's length may be from 1 and still count as normalised.
+const LENGTH_TOLERANCE: f32 = 1e-2;
+
+/// An embedding provider that is a plugin.
+pub struct EmbeddingPlugin {
+    name: String,
+    info: EmbeddingInfo,
+    engine: PluginEngine,
+    pre: EmbeddingProviderPre<State>,
+    limits: GuestLimits,
+    settings: Settings,
+    permits: Semaphore,
+    warm: Mutex<Vec<Worker>>,
+}
+
+struct Worker {
+    store: Store<State>,
+    instance: EmbeddingProvider,
+}
+
+impl EmbeddingPlugin {
+    /// Links a provider and asks it what it is.
+    ///
+    /// # Errors
+    /// When the plugin is no embedding provider, does not fit this host, or
+    /// tells impossible things of itself.
+    pub async fn new(
+        engine: &PluginEngine,
+        plugin: LoadedPlugin,
+        limits: GuestLimits,
+        settings: Settings,
+    ) -> Result<Arc<Self>, PluginError> {
+        let plugin = plugin.expect(PluginKind::EmbeddingProvider)?;
+        let name = plugin.name().to_owned();
+        let pre = linker::for_provider(engine)
+            .and_then(|linker| linker.instantiate_pre(&plugin.component))
+            .and_then(EmbeddingProviderPre::new)
+            .map_err(|error| linker::does_not_fit(&name, &error))?;
+        let mut provider = Self {
+            info: EmbeddingInfo {
+                model: String::new(),
+                dimensions: 0,
+                normalised: false,
+                max_texts: 1,
+                max_text_bytes: 0,
+                relevance_threshold: None,
+            },
+            name,
+            engine: engine.clone(),
+            pre,
+            limits,
+            settings,
+            permits: Semaphore::new(WORKERS),
+            warm: Mutex::new(Vec::new()),
+        };
+        provider.info = provider.ask_info().await?;
+        Ok(Arc::new(provider))
+    }
+
+    /// The plugin's name.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    async fn ask_info(&self) -> Result<EmbeddingInfo, PluginError> {
+        let failed = |failure| PluginError::Failed {
+            name: self.name.clone(),
+            failure: Box::new(failure),
+        };
+        let broken = |reason: String| PluginError::BrokenContract {
+            name: self.name.clone(),
+            reason,
+        };
+        let mut worker = self.worker().await.map_err(failed)?;
+        let call = worker
+            .instance
+            .keepsake_host_embeddings()
+            .call_info(&mut worker.store);
+        let info = match within(&self.limits, call).await {
+            Ok(Ok(info)) => info,
+            Ok(Err(error)) => {
+                return Err(broken(format!(
+                    "it cannot say what it is: {}",
+                    crate::capability::describe(&error)
+                )));
+            }
+            Err(error) => {
+                return Err(failed(failure(
+                    &self.name,
+                    worker.store.data(),
+                    &self.limits,
+                    error,
+                )));
+            }
+        };
+        self.put_back(worker);
+        if info.model.is_empty() || info.model.len() > 256 || info.model.chars().any(char::is_control)
+        {
+            return Err(broken(
+                "its model's name must have from 1 to 256 bytes without control characters".into(),
+            ));
+        }
+        let widest = limits::VECTOR_DIMENSIONS;
+        if info.dimensions == 0 || info.dimensions as usize > widest {
+            return Err(broken(format!(
+                "it says that its vectors have {} dimensions; from 1 to {widest} are possible",
+                info.dimensions
+            )));
+        }
+        if info.max_texts == 0 {
+            return Err(broken("it says that it takes no text at all".into()));
+        }
+        Ok(EmbeddingInfo {
+            model: info.model,
+            dimensions: info.dimensions,
+            normalised: info.normalised,
+            max_texts: info.max_texts,
+            max_text_bytes: info.max_text_bytes,
+            relevance_threshold: info.relevance_threshold.filter(|value| value.is_finite()),
+        })
+    }
+
+    fn take_warm(&self) -> Option<Worker> {
+        self.warm
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .pop()
+    }
+
+    async fn worker(&self) -> Result<Worker, PluginFailure> {
+        if let Some(mut worker) = self.take_warm() {
+            crate::call::arm(&mut worker.store, &self.limits);
+            return Ok(worker);
+        }
+        let state = State::new(&self.name, &self.limits, self.settings.clone(), None);
+        let mut store = new_store(&self.engine, state, &self.limits);
+        match within(&self.limits, self.pre.instantiate_async(&mut store)).await {
+            Ok(instance) => Ok(Worker { store, instance }),
+            Err(error) => Err(failure(&self.name, store.data(), &self.limits, error)),
+        }
+    }
+
+    /// Keeps an instance for the next call. One that trapped is not given back.
+    fn put_back(&self, worker: Worker) {
+        self.warm
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .push(worker);
+    }
+
+    async fn embed_batch(
+        &self,
+        texts: &[String],
+        kind: EmbeddingKind,
+    ) -> Result<Vec<Vec<f32>>, EmbeddingError> {
+        let failed = |reason, retry_after_ms| EmbeddingError::Failed {
+            provider: self.name.clone(),
+            reason,
+            retry_after_ms,
+        };
+        // Waits for one of the pool's places: a queue, not an error.
+        let _permit = self
+            .permits
+            .acquire()
+            .await
+            .map_err(|_| failed("the host is shutting down".into(), None))?;
+        let told = |failure: PluginFailure| {
+            tracing::warn!(target: "plugin", "{failure}\n{}", failure.details());
+            failed(failure.cause.to_string(), None)
+        };
+        let mut worker = self.worker().await.map_err(told)?;
+        let kind = match kind {
+            EmbeddingKind::Query => Kind::Query,
+            EmbeddingKind::Passage => Kind::Passage,
+        };
+        let call = worker
+            .instance
+            .keepsake_host_embeddings()
+            .call_embed(&mut worker.store, texts, kind);
+        let answer = match within(&self.limits, call).await {
+            Ok(answer) => answer,
+            Err(error) => {
+                // The instance is poisoned, and is dropped with its store.
+                return Err(told(failure(
+                    &self.name,
+                    worker.store.data(),
+                    &self.limits,
+                    error,
+                )));
+            }
+        };
+        self.put_back(worker);
+        match answer {
+            Ok(vectors) => self.checked(vectors, texts.len()),
+            Err(error) => Err(failed(
+                crate::capability::describe(&error),
+                crate::capability::retry_after(&error),
+            )),
+        }
+    }
+
+    /// A provider is not believed: a wrong vector would spoil every recall.
+    fn checked(
+        &self,
+        vectors: Vec<Vec<f32>>,
+        texts: usize,
+    ) -> Result<Vec<Vec<f32>>, EmbeddingError> {
+        let wrong = |reason: String| EmbeddingError::BadAnswer {
+            provider: self.name.clone(),
+            reason,
+        };
+        if vectors.len() != texts {
+            return Err(wrong(format!(
+                "{} vectors for {texts} texts",
+                vectors.len()
+            )));
+        }
+        for (number, vector) in vectors.iter().enumerate() {
+            let number = number + 1;
+            if vector.len() != self.info.dimensions as usize {
+                return Err(wrong(format!(
+                    "vector {number} has {} dimensions, the provider promised {}",
+                    vector.len(),
+                    self.info.dimensions
+                )));
+            }
+            if !vector.iter().all(|value| value.is_finite()) {
+                return Err(wrong(format!(
+                    "vector {number} holds a value that is no finite number"
+                )));
+            }
+            let length = vector.iter().map(|value| value * value).sum::<f32>().sqrt();
+            if self.info.normalised && length != 0.0 && (length - 1.0).abs() > LENGTH_TOLERANCE {
+                return Err(wrong(format!(
+                    "vector {number} has length {length}, the provider promised 1"
+                )));
+            }
+        }
+        Ok(vectors)
+    }
+}
+
+#[async_trait]
+impl Embedder for EmbeddingPlugin {
+    fn info(&self) -> &EmbeddingInfo {
+        &self.info
+    }
+
+    async fn embed(
+        &self,
+        texts: Vec<String>,
+        kind: EmbeddingKind,
+    ) -> Result<Vec<Vec<f32>>, EmbeddingError> {
+        let mut vectors = Vec::with_capacity(texts.len());
+        for batch in texts.chunks(self.info.max_texts as usize) {
+            vectors.append(&mut self.embed_batch(batch, kind).await?);
+        }
+        Ok(vectors)
+    }
+}

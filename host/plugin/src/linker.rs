@@ -1,0 +1,69 @@
+//! What a component of each kind is linked with. An interface that is not
+//! linked cannot be called, whatever a plugin imports.
+
+use wasmtime::component::{HasData, Linker};
+
+use crate::bindings::agent::keepsake::host as interfaces;
+use crate::capability::agents::Agents;
+use crate::capability::embeddings::{EmbeddingsView, HasEmbeddings};
+use crate::capability::log::HasLog;
+use crate::capability::memory::{HasMemory, MemoryView};
+use crate::capability::model::{HasModel, ModelView};
+use crate::capability::sandbox::{HasSandbox, SandboxView};
+use crate::capability::session::{HasSession, SessionView};
+use crate::capability::settings::HasSettings;
+use crate::engine::PluginEngine;
+use crate::error::PluginError;
+use crate::state::State;
+
+/// What providers get: settings and a log, and WASI without any right.
+pub(crate) fn for_provider(engine: &PluginEngine) -> wasmtime::Result<Linker<State>> {
+    let mut linker = Linker::new(engine.wasmtime());
+    wasmtime_wasi::p2::add_to_linker_async(&mut linker)?;
+    interfaces::types::add_to_linker::<State, Nothing>(&mut linker, |_| Nothing)?;
+    interfaces::settings::add_to_linker::<State, HasSettings>(&mut linker, |state| {
+        &mut state.settings
+    })?;
+    interfaces::log::add_to_linker::<State, HasLog>(&mut linker, |state| &mut state.log)?;
+    Ok(linker)
+}
+
+/// What agents get besides.
+pub(crate) fn for_agent(engine: &PluginEngine) -> wasmtime::Result<Linker<State>> {
+    let mut linker = for_provider(engine)?;
+    interfaces::session::add_to_linker::<State, HasSession>(&mut linker, SessionView::new)?;
+    interfaces::memory::add_to_linker::<State, HasMemory>(&mut linker, MemoryView::new)?;
+    interfaces::sandbox::add_to_linker::<State, HasSandbox>(&mut linker, SandboxView::new)?;
+    interfaces::embeddings::add_to_linker::<State, HasEmbeddings>(
+        &mut linker,
+        EmbeddingsView::new,
+    )?;
+    interfaces::model::add_to_linker::<State, HasModel>(&mut linker, ModelView::new)?;
+    interfaces::agents::add_to_linker::<State, Agents>(&mut linker, |_| Agents)?;
+    Ok(linker)
+}
+
+/// The data of `types`, which has no function.
+struct Nothing;
+
+impl HasData for Nothing {
+    type Data<'a> = Nothing;
+}
+
+impl interfaces::types::Host for Nothing {}
+
+/// What the checks by name did not find: a type that is not ours under a name
+/// that is.
+pub(crate) fn does_not_fit(name: &str, error: &wasmtime::Error) -> PluginError {
+    let reason = error
+        .chain()
+        .map(ToString::to_string)
+        .collect::<Vec<_>>()
+        .join(": ");
+    PluginError::DoesNotFit {
+        name: name.to_owned(),
+        problems: vec![format!(
+            "its types are not those of this host ({reason}): build it again with the SDK of this host"
+        )],
+    }
+}
