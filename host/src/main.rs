@@ -1,1 +1,86 @@
-fn main() {}
+//! `host`: runs agents that are WebAssembly components, and keeps what they
+//! remember.
+
+mod app;
+mod cli;
+mod commands;
+mod config;
+mod failure;
+mod output;
+mod progress;
+mod session;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+use tracing_subscriber::EnvFilter;
+
+use crate::app::App;
+use crate::cli::{Cli, Command, MemoryCommand, Parts};
+use crate::config::Config;
+use crate::failure::Failure;
+
+fn main() -> ExitCode {
+    let cli = Cli::parse();
+    log_to_standard_error(cli.common.verbose);
+    match run(cli) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => {
+            eprintln!("{failure}");
+            ExitCode::from(failure.code())
+        }
+    }
+}
+
+fn run(cli: Cli) -> Result<(), Failure> {
+    let none = Parts::default();
+    let recall_parts;
+    let parts = match &cli.command {
+        Command::Run(arguments) => &arguments.parts,
+        Command::Memory(MemoryCommand::Recall { embeddings, .. }) => {
+            recall_parts = Parts {
+                embeddings: embeddings.clone(),
+                ..Parts::default()
+            };
+            &recall_parts
+        }
+        _ => &none,
+    };
+    let app = App::new(Config::load(&cli.common, parts)?);
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(std::thread::available_parallelism().map_or(2, |cores| cores.get().min(8)))
+        .enable_all()
+        .build()?;
+    let json = cli.common.json;
+    let done = runtime.block_on(async {
+        match cli.command {
+            Command::Run(arguments) => commands::run::run(&app, arguments, json).await,
+            Command::Inspect { plugin } => commands::inspect::run(&app, &plugin, json),
+            Command::Memory(command) => commands::memory::run(&app, command, json).await,
+            Command::Ledger(command) => commands::ledger::run(&app, command, json).await,
+            Command::Sessions { resource, limit } => {
+                commands::sessions::run(&app, resource, limit, json).await
+            }
+            Command::Doctor => commands::doctor::run(&app, json).await,
+        }
+    });
+    // A thread that waits for the terminal or a pipe would hold the program.
+    runtime.shutdown_background();
+    done
+}
+
+/// Logs go to standard error; `RUST_LOG` says more than `-v` can.
+fn log_to_standard_error(verbose: u8) {
+    let default = match verbose {
+        0 => "warn",
+        1 => "warn,plugin=info,host=info",
+        _ => "warn,plugin=trace,host=debug,keepsake_plugin=debug,keepsake_storage=debug,keepsake_sandbox=debug",
+    };
+    let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new(default));
+    tracing_subscriber::fmt()
+        .with_env_filter(filter)
+        .with_writer(std::io::stderr)
+        .with_target(false)
+        .without_time()
+        .init();
+}

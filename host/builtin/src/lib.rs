@@ -1,1 +1,33 @@
-//! Placeholder.
+//! The plugins that the host ships with, inside the program itself, so that
+//! they are found from any folder.
+
+include!(concat!(env!("OUT_DIR"), "/plugins.rs"));
+
+/// The component of a shipped plugin; none when there is none of that name.
+pub fn find(name: &str) -> Option<&'static [u8]> {
+    PLUGINS
+        .iter()
+        .find(|(known, _)| *known == name)
+        .map(|(_, component)| *component)
+}
+
+/// The names of the shipped plugins, separated by commas.
+pub fn names() -> String {
+    let names: Vec<_> = PLUGINS.iter().map(|(name, _)| *name).collect();
+    names.join(", ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_shipped_plugin_is_a_component() {
+        for name in ["embed-static", "model-offline", "support-agent"] {
+            let component = find(name).unwrap();
+            assert!(component.starts_with(b"\0asm\x0d\0\x01\0"), "{name}");
+        }
+        assert!(find("support").is_none());
+        assert_eq!(names(), "embed-static, model-offline, support-agent");
+    }
+}

@@ -1,0 +1,9 @@
+//! The commands: each takes what was typed, does its work through the parts
+//! below it, and prints.
+
+pub(crate) mod doctor;
+pub(crate) mod inspect;
+pub(crate) mod ledger;
+pub(crate) mod memory;
+pub(crate) mod run;
+pub(crate) mod sessions;

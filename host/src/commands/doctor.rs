@@ -1,0 +1,161 @@
+//! `host doctor`: whether this machine, the configuration and the data are as
+//! they should be.
+
+use serde::Serialize;
+
+use crate::app::App;
+use crate::config::PluginChoice;
+use crate::failure::{ExitCode, Failure};
+use crate::output;
+
+/// One thing that was looked at.
+#[derive(Serialize)]
+struct Finding {
+    what: &'static str,
+    ok: bool,
+    /// What was found, or what is wrong and what to do.
+    text: String,
+}
+
+pub(crate) async fn run(app: &App, json: bool) -> Result<(), Failure> {
+    let mut findings = vec![configuration(app)];
+    findings.push(database(app).await);
+    findings.push(sandbox(app).await);
+    findings.extend(plugins(app).await);
+    let failed = findings.iter().filter(|finding| !finding.ok).count();
+    if json {
+        output::json(&serde_json::json!({ "ok": failed == 0, "findings": findings }))?;
+    } else {
+        for finding in &findings {
+            let mark = if finding.ok { "ok  " } else { "FAIL" };
+            output::line(&format!(
+                "{mark}  {:<14} {}",
+                finding.what,
+                output::printable(&finding.text)
+            ))?;
+        }
+    }
+    if failed == 0 {
+        return Ok(());
+    }
+    Err(Failure::new(
+        ExitCode::Other,
+        format!("{failed} of {} checks failed", findings.len()),
+    ))
+}
+
+fn finding(what: &'static str, result: Result<String, String>) -> Finding {
+    let ok = result.is_ok();
+    let text = result.unwrap_or_else(|text| text);
+    Finding { what, ok, text }
+}
+
+fn configuration(app: &App) -> Finding {
+    finding(
+        "configuration",
+        Ok(match &app.config.file {
+            Some(file) => format!("{}", file.display()),
+            None => "no host.toml here or above: defaults".into(),
+        }),
+    )
+}
+
+async fn database(app: &App) -> Finding {
+    let path = app.database_path();
+    if !path.exists() {
+        return finding(
+            "memory",
+            Ok(format!("{} is not there yet: the first run makes it", path.display())),
+        );
+    }
+    let checked = async {
+        let database = app.database().await?;
+        let check = database.check().await?;
+        let ledger = database.verify(None).await?;
+        Ok::<_, Failure>((check, ledger))
+    };
+    finding(
+        "memory",
+        match checked.await {
+            Err(failure) => Err(failure.to_string()),
+            Ok((check, _)) if !check.sound => Err(format!(
+                "{} is damaged: {}; stop every host that uses it, keep a copy, and restore a backup",
+                path.display(),
+                check.problems.join("; ")
+            )),
+            Ok((_, ledger)) if !ledger.intact => Err(format!(
+                "{}: the ledger was altered after it was written; `host ledger verify` names the entries",
+                path.display()
+            )),
+            Ok((check, ledger)) => Ok(format!(
+                "{} (schema {}, {} bytes): {} facts, {} sessions, {} ledger entries, intact",
+                path.display(),
+                check.schema,
+                check.bytes,
+                check.counts.facts,
+                check.counts.sessions,
+                ledger.entries
+            )),
+        },
+    )
+}
+
+async fn sandbox(app: &App) -> Finding {
+    let Some(backend) = app.sandbox_backend() else {
+        return finding("sandbox", Ok("none: agents are denied one".into()));
+    };
+    finding(
+        "sandbox",
+        match backend.check().await {
+            Ok(report) => {
+                let isolation = if report.isolated {
+                    "isolated"
+                } else {
+                    "NOT isolated, as was allowed"
+                };
+                let notes: String = report.notes.iter().map(|note| format!("; {note}")).collect();
+                Ok(format!(
+                    "{} ({}), a command ran {isolation}{notes}",
+                    report.backend, report.engine
+                ))
+            }
+            Err(error) => Err(error.to_string()),
+        },
+    )
+}
+
+async fn plugins(app: &App) -> Vec<Finding> {
+    let plugins = match app.plugins() {
+        Ok(plugins) => plugins,
+        Err(failure) => return vec![finding("engine", Err(failure.to_string()))],
+    };
+    let agent = plugins
+        .agent(&PluginChoice {
+            name: "support-agent".into(),
+            base: app.config.data.clone(),
+        })
+        .await
+        .map(|agent| {
+            let description = agent.description();
+            format!("{} {}", description.name, description.version)
+        });
+    let embedder = plugins.embedder().await.map(|embedder| {
+        use keepsake_types::embedding::Embedder;
+        let info = embedder.info();
+        format!(
+            "{}: {} with {} dimensions",
+            embedder.name(),
+            info.model,
+            info.dimensions
+        )
+    });
+    let model = plugins
+        .model()
+        .await
+        .map(|model| format!("{}: {}", model.name(), model.info().model));
+    vec![
+        finding("agent", agent.map_err(|error| error.to_string())),
+        finding("embeddings", embedder.map_err(|error| error.to_string())),
+        finding("model", model.map_err(|error| error.to_string())),
+    ]
+}

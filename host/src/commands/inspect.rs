@@ -1,0 +1,80 @@
+//! `host inspect`: what a plugin is and whether it would run here, without
+//! running it.
+
+use std::path::PathBuf;
+
+use keepsake_plugin::{Interface, PluginKind, PluginReport};
+
+use crate::app::App;
+use crate::config::PluginChoice;
+use crate::failure::Failure;
+use crate::output;
+
+pub(crate) fn run(app: &App, plugin: &str, json: bool) -> Result<(), Failure> {
+    let choice = PluginChoice {
+        name: plugin.to_owned(),
+        base: std::env::current_dir().unwrap_or_else(|_| PathBuf::from(".")),
+    };
+    let report = app.plugins()?.load(&choice)?.report;
+    if json {
+        return output::json(&report);
+    }
+    output::write(&text(&report))
+}
+
+fn text(report: &PluginReport) -> String {
+    use std::fmt::Write as _;
+    let mut text = String::new();
+    let kind = match report.kind {
+        PluginKind::Agent => "agent",
+        PluginKind::EmbeddingProvider => "embedding provider",
+        PluginKind::ModelProvider => "model provider",
+        PluginKind::NotOurs => "not a Keepsake plugin",
+    };
+    let version = report.wit_version.as_deref().unwrap_or("unknown");
+    // Writing to a string cannot fail.
+    let _ = writeln!(text, "name      {}", output::one_line(&report.name, 200));
+    let _ = writeln!(text, "kind      {kind}");
+    let _ = writeln!(text, "size      {} bytes", report.size);
+    let _ = writeln!(text, "blake3    {}", report.hash);
+    let _ = writeln!(
+        text,
+        "built for keepsake:host {version} (this host: {})",
+        report.host_wit_version
+    );
+    list(&mut text, "imports", &report.imports);
+    list(&mut text, "exports", &report.exports);
+    if report.runs_here {
+        text.push_str("runs here yes\n");
+    } else {
+        text.push_str("runs here no:\n");
+        for problem in &report.problems {
+            let _ = writeln!(text, "  - {}", output::printable(problem));
+        }
+    }
+    text
+}
+
+fn list(text: &mut String, title: &str, interfaces: &[Interface]) {
+    use std::fmt::Write as _;
+    if interfaces.is_empty() {
+        let _ = writeln!(text, "{title}   nothing");
+        return;
+    }
+    let _ = writeln!(text, "{title}");
+    for interface in interfaces {
+        let name = output::one_line(&interface.name, 200);
+        let functions = interface.functions.len();
+        match functions {
+            0 => {
+                let _ = writeln!(text, "  {name}");
+            }
+            1 => {
+                let _ = writeln!(text, "  {name} (1 function)");
+            }
+            _ => {
+                let _ = writeln!(text, "  {name} ({functions} functions)");
+            }
+        }
+    }
+}

@@ -1,0 +1,104 @@
+//! What `host run` prints.
+
+use std::cell::RefCell;
+
+use serde_json::json;
+
+use crate::failure::Failure;
+use crate::output;
+use crate::session::{Session, TurnReport};
+
+/// Prints for a reader or for a program.
+pub(super) struct Show {
+    json: bool,
+    interactive: bool,
+    /// What this turn emitted so far.
+    emitted: RefCell<String>,
+}
+
+impl Show {
+    pub(super) fn new(json: bool, interactive: bool) -> Self {
+        Self {
+            json,
+            interactive,
+            emitted: RefCell::default(),
+        }
+    }
+
+    /// Tells a person which session this is, so that it can be continued.
+    pub(super) fn beginning(&self, session: &Session, wanted: bool) -> Result<(), Failure> {
+        if self.interactive || wanted {
+            let verb = if session.resumed { "continued" } else { "begun" };
+            eprintln!(
+                "session {} {verb} for {}",
+                session.id,
+                output::one_line(&session.resource.resource, 100)
+            );
+        }
+        if self.interactive && !self.json {
+            eprintln!("Type a message and press Enter; Ctrl-D ends.");
+        }
+        Ok(())
+    }
+
+    pub(super) fn new_turn(&self) {
+        self.emitted.borrow_mut().clear();
+    }
+
+    pub(super) fn chunk(&self, chunk: &str) -> Result<(), Failure> {
+        self.emitted.borrow_mut().push_str(chunk);
+        if self.json {
+            return Ok(());
+        }
+        output::write(&output::printable(chunk))
+    }
+
+    pub(super) fn turn(&self, session: &Session, report: &TurnReport) -> Result<(), Failure> {
+        if self.json {
+            return self.turn_as_json(session, report);
+        }
+        let emitted = self.emitted.borrow();
+        match &report.outcome {
+            Ok(reply) => match reply.text.strip_prefix(emitted.as_str()) {
+                Some(rest) => output::line(&output::printable(rest)),
+                None => output::line(&format!("\n{}", output::printable(&reply.text))),
+            },
+            Err(failure) => {
+                if !emitted.is_empty() {
+                    output::line("")?;
+                }
+                eprintln!("error: {}", failure.message());
+                let details = failure.details();
+                if !details.is_empty() {
+                    eprintln!("\n{}", details.trim_end());
+                }
+                Ok(())
+            }
+        }
+    }
+
+    fn turn_as_json(&self, session: &Session, report: &TurnReport) -> Result<(), Failure> {
+        let (reply, data, error) = match &report.outcome {
+            Ok(reply) => (Some(&reply.text), reply.data.as_ref(), None),
+            Err(failure) => (
+                None,
+                None,
+                Some(json!({
+                    "code": failure.code(),
+                    "message": failure.message(),
+                    "details": failure.details(),
+                })),
+            ),
+        };
+        output::json(&json!({
+            "session": session.id,
+            "resource": session.resource.resource,
+            "turn": report.turn,
+            "reply": reply,
+            "data": data,
+            "emitted": *self.emitted.borrow(),
+            "sandbox": session.sandbox(),
+            "error": error,
+        }))
+    }
+}

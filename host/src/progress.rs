@@ -1,0 +1,58 @@
+//! Progress of work that may take long, on a terminal only.
+
+use std::io::IsTerminal;
+use std::sync::mpsc;
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use indicatif::{ProgressBar, ProgressStyle};
+
+/// Work that ends sooner shows nothing: a line that flashes up tells nobody
+/// anything.
+const PATIENCE: Duration = Duration::from_millis(300);
+
+/// Shows that work is under way until it is dropped.
+pub(crate) struct Working {
+    done: Option<mpsc::Sender<()>>,
+    thread: Option<JoinHandle<()>>,
+}
+
+/// Shows `what` with a spinner, if the work takes longer than a moment and
+/// someone sits at a terminal.
+pub(crate) fn after_a_moment(what: &str) -> Working {
+    if !std::io::stderr().is_terminal() {
+        return Working {
+            done: None,
+            thread: None,
+        };
+    }
+    let (done, end) = mpsc::channel::<()>();
+    let what = what.to_owned();
+    let thread = std::thread::spawn(move || {
+        if end.recv_timeout(PATIENCE) != Err(mpsc::RecvTimeoutError::Timeout) {
+            return;
+        }
+        let bar = ProgressBar::new_spinner().with_message(what);
+        if let Ok(style) = ProgressStyle::with_template("{spinner} {msg} ({elapsed})") {
+            bar.set_style(style);
+        }
+        bar.enable_steady_tick(Duration::from_millis(100));
+        // Ends when the work is dropped, which closes the channel.
+        let _ = end.recv();
+        bar.finish_and_clear();
+    });
+    Working {
+        done: Some(done),
+        thread: Some(thread),
+    }
+}
+
+impl Drop for Working {
+    fn drop(&mut self) {
+        drop(self.done.take());
+        if let Some(thread) = self.thread.take() {
+            // Joined, so that the spinner is gone before anything is printed.
+            let _ = thread.join();
+        }
+    }
+}

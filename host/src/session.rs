@@ -1,0 +1,269 @@
+//! One conversation of an agent with one customer, from its beginning to its
+//! end, turn by turn.
+
+use std::future::Future;
+use std::sync::Arc;
+
+use keepsake_plugin::{
+    AgentPlugin, EmbeddingPlugin, Ledger, ModelPlugin, Reply, SessionSandboxes, TurnContext,
+    TurnError,
+};
+use keepsake_sandbox::{Network, SandboxBackend, SandboxLimits, SandboxRequest};
+use keepsake_storage::{BeginSession, Database, Kind, Memory, ResumeSession};
+use keepsake_types::{ResourceRef, limits, now};
+use serde_json::{Value, json};
+use tokio::sync::mpsc::UnboundedSender;
+
+use crate::config::SandboxConfig;
+use crate::failure::{ExitCode, Failure};
+
+/// Everything that a session is made of.
+pub(crate) struct Parts {
+    pub(crate) database: Database,
+    pub(crate) agent: Arc<AgentPlugin>,
+    pub(crate) embedder: Arc<EmbeddingPlugin>,
+    pub(crate) model: Arc<ModelPlugin>,
+    pub(crate) backend: Option<Arc<dyn SandboxBackend>>,
+    pub(crate) sandbox: SandboxConfig,
+}
+
+/// A session that was begun and not yet ended.
+pub(crate) struct Session {
+    pub(crate) id: String,
+    pub(crate) resource: ResourceRef,
+    /// Whether it was begun by an earlier process.
+    pub(crate) resumed: bool,
+    parts: Parts,
+    memory: Memory,
+    ledger: Ledger,
+    sandboxes: Option<Arc<SessionSandboxes>>,
+    turn: u32,
+}
+
+/// How one message was answered.
+pub(crate) struct TurnReport {
+    pub(crate) turn: u32,
+    pub(crate) outcome: Result<Reply, TurnFailure>,
+    /// The first ledger entry of the turn.
+    pub(crate) first_entry: u64,
+}
+
+/// Why a message got no reply.
+pub(crate) enum TurnFailure {
+    /// The agent failed or refused.
+    Agent(TurnError),
+    /// Someone pressed Ctrl-C.
+    Interrupted,
+}
+
+impl TurnFailure {
+    /// A stable name for programs.
+    pub(crate) fn code(&self) -> &str {
+        match self {
+            Self::Agent(TurnError::Agent { code, .. }) => code,
+            Self::Agent(TurnError::Failed(failure)) => failure.cause.code(),
+            Self::Agent(TurnError::BadReply { .. }) => "bad-reply",
+            Self::Interrupted => "interrupted",
+        }
+    }
+
+    /// What to tell the one at the terminal.
+    pub(crate) fn message(&self) -> String {
+        match self {
+            Self::Agent(error) => error.to_string(),
+            Self::Interrupted => "the turn was interrupted".into(),
+        }
+    }
+
+    /// What a plugin author wants to see besides.
+    pub(crate) fn details(&self) -> String {
+        match self {
+            Self::Agent(TurnError::Failed(failure)) => failure.details(),
+            _ => String::new(),
+        }
+    }
+}
+
+impl Session {
+    /// Begins a session, or goes on with the one of this id.
+    pub(crate) async fn open(
+        parts: Parts,
+        resource: ResourceRef,
+        id: Option<String>,
+    ) -> Result<Self, Failure> {
+        let agent = parts.agent.description().name.clone();
+        let database = &parts.database;
+        let known = match &id {
+            Some(id) => database.session(id).await?.is_some(),
+            None => false,
+        };
+        let hash = Some(parts.agent.hash().to_owned());
+        let session = match id {
+            Some(id) if known => {
+                database
+                    .resume_session(ResumeSession {
+                        id,
+                        resource: resource.clone(),
+                        agent,
+                        agent_hash: hash,
+                    })
+                    .await?
+            }
+            id => {
+                database
+                    .begin_session(BeginSession {
+                        id,
+                        resource: resource.clone(),
+                        agent,
+                        agent_hash: hash,
+                        plugin: Some(parts.agent.name().to_owned()),
+                    })
+                    .await?
+            }
+        };
+        let memory = database.memory(&resource, &session.id).await?;
+        let ledger = Ledger::new(database.clone(), &session.id);
+        let sandboxes = parts.backend.clone().map(|backend| {
+            let request = sandbox_request(&parts.sandbox, &session.id, &resource);
+            Arc::new(SessionSandboxes::new(backend, request, ledger.clone()))
+        });
+        Ok(Self {
+            id: session.id,
+            resource,
+            resumed: known,
+            parts,
+            memory,
+            ledger,
+            sandboxes,
+            turn: u32::try_from(session.turns).unwrap_or(u32::MAX),
+        })
+    }
+
+    /// The id of the session's sandbox, if one was started.
+    pub(crate) fn sandbox(&self) -> Option<String> {
+        self.sandboxes.as_ref().and_then(|sandboxes| sandboxes.id())
+    }
+
+    /// Handles one message. `cancelled` cuts the turn off when it is ready.
+    ///
+    /// An agent's failure is part of the report: the session goes on. An error
+    /// of this function means that the ledger cannot be written.
+    pub(crate) async fn turn(
+        &mut self,
+        message: String,
+        emit: UnboundedSender<String>,
+        cancelled: impl Future<Output = ()>,
+    ) -> Result<TurnReport, Failure> {
+        if message.len() > limits::MESSAGE_BYTES {
+            return Err(Failure::new(
+                ExitCode::Usage,
+                format!(
+                    "the message has {} bytes; at most {} are taken (message-bytes)",
+                    message.len(),
+                    limits::MESSAGE_BYTES
+                ),
+            ));
+        }
+        let turn = self.turn;
+        self.turn = self.turn.saturating_add(1);
+        let started = std::time::Instant::now();
+        let first_entry = self
+            .ledger
+            .write(
+                Kind::TurnStarted,
+                json!({ "turn": turn, "message": message }),
+            )
+            .await?
+            .index;
+        let context = self.context(turn, emit);
+        let outcome = tokio::select! {
+            answer = self.parts.agent.handle(message, context) => {
+                answer.map_err(TurnFailure::Agent)
+            }
+            () = cancelled => Err(TurnFailure::Interrupted),
+        };
+        let milliseconds = u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX);
+        let (kind, payload) = match &outcome {
+            Ok(reply) => (
+                Kind::TurnCompleted,
+                json!({
+                    "turn": turn,
+                    "reply": reply.text,
+                    "data": reply.data,
+                    "milliseconds": milliseconds,
+                }),
+            ),
+            Err(failure) => (
+                Kind::TurnFailed,
+                json!({
+                    "turn": turn,
+                    "code": failure.code(),
+                    "error": failure.message(),
+                    "details": failure.details(),
+                    "milliseconds": milliseconds,
+                }),
+            ),
+        };
+        self.ledger.write(kind, payload).await?;
+        Ok(TurnReport {
+            turn,
+            outcome,
+            first_entry,
+        })
+    }
+
+    fn context(&self, turn: u32, emit: UnboundedSender<String>) -> TurnContext {
+        TurnContext {
+            session: self.id.clone(),
+            resource: self.resource.clone(),
+            agent: self.parts.agent.description().name.clone(),
+            turn,
+            started_at: now(),
+            channel: Value::Object(serde_json::Map::new()),
+            memory: self.memory.clone(),
+            team_memory: None,
+            profile_schema: self.parts.agent.profile_schema(),
+            ledger: self.ledger.clone(),
+            embedder: Some(self.parts.embedder.clone()),
+            model: Some(Arc::clone(&self.parts.model)),
+            sandboxes: self.sandboxes.clone(),
+            emit,
+        }
+    }
+
+    /// Ends the session: closes its sandboxes and records the end.
+    pub(crate) async fn end(self) -> Result<(), Failure> {
+        if let Some(sandboxes) = &self.sandboxes {
+            sandboxes.close_all().await;
+        }
+        self.parts
+            .database
+            .end_session(&self.id, json!({ "turns": self.turn }))
+            .await?;
+        Ok(())
+    }
+}
+
+fn sandbox_request(
+    config: &SandboxConfig,
+    session: &str,
+    resource: &ResourceRef,
+) -> SandboxRequest {
+    SandboxRequest {
+        labels: [
+            ("session".to_owned(), session.to_owned()),
+            ("resource".to_owned(), resource.resource.clone()),
+        ]
+        .into(),
+        limits: SandboxLimits {
+            wall_time: config.command_timeout,
+            ..SandboxLimits::default()
+        },
+        network: if config.network {
+            Network::Full
+        } else {
+            Network::None
+        },
+        ..SandboxRequest::default()
+    }
+}
