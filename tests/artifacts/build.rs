@@ -1,0 +1,26 @@
+//! Builds the guests that tests run, and the examples.
+
+use std::fmt::Write as _;
+
+use keepsake_guest_build::{build_guests, write_generated};
+
+const GUESTS: [&str; 5] = [
+    "unruly-agent",
+    "unruly-embeddings",
+    "unruly-model",
+    "minimal-agent",
+    "hashed-embeddings",
+];
+
+fn main() {
+    let components = build_guests(&GUESTS, &["tests/guests", "examples"]);
+    let mut code = String::new();
+    for (name, component) in GUESTS.iter().zip(components) {
+        let constant = name.replace('-', "_").to_uppercase();
+        let _ = writeln!(
+            code,
+            "/// The component of `{name}`.\npub const {constant}: &str = {component:?};"
+        );
+    }
+    write_generated("components.rs", &code);
+}
