@@ -6,7 +6,9 @@ mod values;
 
 use self::{
     cursor::Cursor,
-    values::{is_digits, is_email, is_lower_case_name, name, place, plan, third_person, when},
+    values::{
+        is_digits, is_email, is_lower_case_name, is_settled, name, place, plan, third_person, when,
+    },
 };
 use crate::{
     statements::{Attribute, Said, Statement},
@@ -100,7 +102,7 @@ fn being(cursor: &mut Cursor<'_>) -> Option<Matched> {
     cursor.eat_while(ADVERBS);
     if cursor.eat(&["on"]) {
         let plan = plan(cursor)?;
-        return Some(on_plan(cursor, plan, None));
+        return on_plan(cursor, plan, None);
     }
     if cursor.eat(&["a", "an"]) {
         let tier = cursor
@@ -110,7 +112,8 @@ fn being(cursor: &mut Cursor<'_>) -> Option<Matched> {
             .to_owned();
         return cursor
             .eat(&["customer", "user", "subscriber", "member"])
-            .then(|| on_plan(cursor, tier, None));
+            .then(|| on_plan(cursor, tier, None))
+            .flatten();
     }
     None
 }
@@ -125,7 +128,8 @@ fn having(mut cursor: Cursor<'_>) -> Option<Matched> {
     // "I have the Pro": a phone, perhaps.
     PLAN_WORDS
         .contains(&cursor.words[cursor.at - 1].lower.as_str())
-        .then(|| on_plan(&cursor, plan, None))
+        .then(|| on_plan(&mut cursor, plan, None))
+        .flatten()
 }
 
 /// After "I": something the customer did.
@@ -146,7 +150,8 @@ fn verb(cursor: &mut Cursor<'_>) -> Option<Matched> {
             }
             let place = place(cursor)?;
             let said = Said::Does(format!("lives in {place}"));
-            Some(cursor.matched(Attribute::Location, Some(place), said))
+            let matched = cursor.matched(Attribute::Location, Some(place), said);
+            is_settled(cursor).then_some(matched)
         }
         "cancelled" | "canceled" => cancellation(cursor),
         "prefer" => preference(cursor),
@@ -189,11 +194,7 @@ fn change(cursor: &mut Cursor<'_>, verb: &str) -> Option<Matched> {
     }
     let plan = plan(cursor)?;
     let when = when(cursor);
-    Some(on_plan(
-        cursor,
-        plan,
-        when.map(|when| format!("{label} {when}.")),
-    ))
+    on_plan(cursor, plan, when.map(|when| format!("{label} {when}.")))
 }
 
 /// After "moved": to another place.
@@ -203,7 +204,8 @@ fn moved(cursor: &mut Cursor<'_>) -> Option<Matched> {
     }
     let place = place(cursor)?;
     let said = Said::Does(format!("moved to {place}"));
-    Some(cursor.matched(Attribute::Location, Some(place), said))
+    let matched = cursor.matched(Attribute::Location, Some(place), said);
+    is_settled(cursor).then_some(matched)
 }
 
 /// After "I cancelled".
@@ -287,7 +289,7 @@ fn possession(cursor: &mut Cursor<'_>) -> Option<Matched> {
         cursor.eat(&["is"]).then_some(())?;
         cursor.eat(&["now", "currently"]);
         let plan = plan(cursor)?;
-        return Some(on_plan(cursor, plan, None));
+        return on_plan(cursor, plan, None);
     }
     if cursor.eat(&["email", "e-mail", "mail"]) {
         cursor.eat(&["address", "adress"]);
@@ -306,10 +308,12 @@ fn possession(cursor: &mut Cursor<'_>) -> Option<Matched> {
             cursor.at += 1;
         }
         let digits = number.chars().filter(char::is_ascii_digit).count();
-        return (is_digits(&number) && (5..=20).contains(&digits)).then(|| {
-            let said = Said::Has(format!("phone number is {number}"));
-            cursor.matched(Attribute::Phone, Some(number), said)
-        });
+        return (is_digits(&number) && (5..=20).contains(&digits) && cursor.is_at_end()).then(
+            || {
+                let said = Said::Has(format!("phone number is {number}"));
+                cursor.matched(Attribute::Phone, Some(number), said)
+            },
+        );
     }
     if cursor.eat(&["language"]) {
         return cursor.eat(&["is"]).then(|| language(cursor)).flatten();
@@ -349,13 +353,8 @@ fn numbered(cursor: &mut Cursor<'_>, kinds: &[&str]) -> Option<Matched> {
         && code
             .chars()
             .all(|character| character.is_alphanumeric() || "-_/.#".contains(character));
-    let rest_is_no_amount = cursor.peek().is_none_or(|word| {
-        !matches!(
-            word.lower.as_str(),
-            "days" | "weeks" | "day" | "hours" | "items"
-        )
-    });
-    (fits && rest_is_no_amount).then(|| {
+    // "3 days late", "123 456": no code, or not the whole of it.
+    (fits && cursor.is_at_end()).then(|| {
         let said = Said::Has(format!("{} {label} is {code}", kind.lower));
         cursor.matched(Attribute::Other, Some(code.to_owned()), said)
     })
@@ -373,11 +372,12 @@ fn linked<'a>(cursor: &mut Cursor<'a>) -> Option<&'a Word<'a>> {
     cursor.next()
 }
 
-fn on_plan(cursor: &Cursor<'_>, plan: String, more: Option<String>) -> Matched {
+/// None where more follows than a time: "the Pro plan of your competitor".
+fn on_plan(cursor: &mut Cursor<'_>, plan: String, more: Option<String>) -> Option<Matched> {
     let said = Said::Does(format!("is on the {plan} plan"));
     let mut matched = cursor.matched(Attribute::Plan, Some(plan), said);
     matched.statement.more = more;
-    matched
+    is_settled(cursor).then_some(matched)
 }
 
 /// A language at the end of the segment.

@@ -37,7 +37,7 @@ pub(crate) const HEDGES: &[&str] = &[
 pub(crate) const DOUBTS: &[&str] = &[
     " not ", " didn't ", " doesn't ", " don't ", " isn't ", " wasn't ", " hasn't ", " haven't ",
     " failed ", " fails ", " declined ", " never ", " nothing ", " can't ", " cannot ",
-    " couldn't ", " won't ", " unless ", " if ", " until ", " still ",
+    " couldn't ", " won't ", " back to ", " unless ", " if ", " until ", " still ",
 ];
 
 /// What begins a question, with or without a question mark.
@@ -87,7 +87,9 @@ pub(crate) const NO_NAMES: &[&str] = &[
     "november", "december", "tomorrow", "later", "maybe", "asap", "when", "if", "by", "anytime",
     "wrong", "right", "incorrect", "correct", "missing", "different", "private", "confidential",
     "important", "there", "unknown", "it", "what", "who", "all", "out", "up", "off", "only", "i",
-    "called", "spelled", "spelt", "misspelled", "misspelt", "taken", "shown", "as", "for",
+    "excited", "disappointed", "frustrated", "confused", "worried", "annoyed", "shocked", "surprised",
+    "delighted", "pleased", "tired", "upset", "furious", "concerned", "impressed", "satisfied",
+    "dissatisfied", "grateful", "thankful", "curious", "sick", "late", "early", "called", "spelled", "spelt", "misspelled", "misspelt", "taken", "shown", "as", "for",
 ];
 
 /// Languages that a customer may ask to be answered in.

@@ -103,7 +103,41 @@ pub(super) fn when(cursor: &mut Cursor<'_>) -> Option<String> {
         cursor.at = start;
         return None;
     }
+    // "March 3rd, 2026": the year stands behind a comma.
+    let is_year =
+        |word: &Word<'_>| word.text.len() == 4 && word.text.bytes().all(|b| b.is_ascii_digit());
+    if cursor.is_at_end() && cursor.words.get(cursor.at).is_some_and(is_year) {
+        cursor.at += 1;
+        cursor.end = cursor.at;
+    }
     Some(join(&cursor.words[start..cursor.at]))
+}
+
+/// Whether nothing but a time or a courtesy follows, so that what was read
+/// is the whole of it.
+pub(super) fn is_settled(cursor: &mut Cursor<'_>) -> bool {
+    let _ = when(cursor);
+    cursor.is_at_end()
+        || cursor.is(&[
+            "now",
+            "currently",
+            "today",
+            "yesterday",
+            "last",
+            "this",
+            "again",
+            "already",
+            "since",
+            "a",
+            "two",
+            "three",
+            "to",
+            "thanks",
+            "please",
+            "i",
+            "i'm",
+            "my",
+        ])
 }
 
 /// A place: words with a capital.
