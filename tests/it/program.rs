@@ -1,0 +1,205 @@
+//! Runs the program in folders of its own.
+
+use std::fs;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+use tempfile::TempDir;
+
+/// No run of the program takes so long unless it hangs.
+const PATIENCE: Duration = Duration::from_secs(180);
+
+/// The program under test.
+pub fn executable() -> &'static str {
+    env!("CARGO_BIN_EXE_host")
+}
+
+/// A folder to run the program in, removed at the end of the test.
+pub struct Folder {
+    folder: TempDir,
+}
+
+/// How a run ended.
+#[derive(Debug)]
+pub struct Ran {
+    pub code: Option<i32>,
+    pub stdout: String,
+    pub stderr: String,
+}
+
+impl Folder {
+    /// An empty folder: no configuration, no data.
+    pub fn new() -> Self {
+        Self {
+            folder: TempDir::new().unwrap(),
+        }
+    }
+
+    /// A folder with this `host.toml`.
+    pub fn configured(toml: &str) -> Self {
+        let folder = Self::new();
+        folder.write("host.toml", toml);
+        folder
+    }
+
+    pub fn path(&self) -> &Path {
+        self.folder.path()
+    }
+
+    pub fn database(&self) -> PathBuf {
+        self.path().join(".keepsake/keepsake.db")
+    }
+
+    /// Writes a file into the folder and answers with its path.
+    pub fn write(&self, name: &str, content: impl AsRef<[u8]>) -> PathBuf {
+        let path = self.path().join(name);
+        fs::write(&path, content).unwrap();
+        path
+    }
+
+    /// The program, to be started in this folder. Nothing of the machine's
+    /// own configuration reaches it. Compiled components are shared by all
+    /// tests, which often run at once.
+    pub fn command(&self, arguments: &[&str]) -> Command {
+        let mut command = Command::new(executable());
+        command
+            .args(arguments)
+            .current_dir(self.path())
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped());
+        for (name, _) in std::env::vars_os() {
+            if name.to_string_lossy().starts_with("HOST_") {
+                command.env_remove(name);
+            }
+        }
+        command
+            .env_remove("RUST_LOG")
+            .env("HOST_CACHE", Path::new(env!("CARGO_TARGET_TMPDIR")).join("components"));
+        command
+    }
+
+    /// Runs the program to its end.
+    pub fn host(&self, arguments: &[&str]) -> Ran {
+        finish(self.command(arguments).spawn().unwrap())
+    }
+
+    /// Runs the program with these bytes on its standard input.
+    pub fn host_with_input(&self, arguments: &[&str], input: &[u8]) -> Ran {
+        let mut child = self
+            .command(arguments)
+            .stdin(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut stdin = child.stdin.take().unwrap();
+        let input = input.to_vec();
+        // The program may end before it has read all.
+        let writer = thread::spawn(move || drop(stdin.write_all(&input)));
+        let ran = finish(child);
+        writer.join().unwrap();
+        ran
+    }
+
+    /// One message to an agent.
+    pub fn say(&self, agent: &str, message: &str, more: &[&str]) -> Ran {
+        let mut arguments = vec!["run", agent, "--message", message];
+        arguments.extend(more);
+        self.host(&arguments)
+    }
+
+    /// One message to the agent that does what it is told.
+    pub fn unruly(&self, message: &str) -> Ran {
+        self.say(keepsake_test_artifacts::UNRULY_AGENT, message, &["--resource", "jordan"])
+    }
+
+    /// The payload of each ledger entry of this kind, oldest first.
+    pub fn entries(&self, kind: &str) -> Vec<Value> {
+        let all = self.host(&["ledger", "show", "--json"]).succeeded().json();
+        all["entries"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .filter(|entry| entry["kind"] == kind)
+            .cloned()
+            .collect()
+    }
+
+    /// The facts that are remembered of a customer.
+    pub fn facts(&self, resource: &str) -> Vec<Value> {
+        let list = self
+            .host(&["memory", "list", "--resource", resource, "--json"])
+            .succeeded()
+            .json();
+        list["facts"].as_array().unwrap().clone()
+    }
+}
+
+impl Ran {
+    /// Panics with all that was said unless the run succeeded.
+    #[track_caller]
+    pub fn succeeded(self) -> Self {
+        assert_eq!(self.code, Some(0), "{self:#?}");
+        self
+    }
+
+    /// Panics unless the run failed with this exit code and said each of
+    /// these on standard error, and nothing that only a developer of the
+    /// program could want to read.
+    #[track_caller]
+    pub fn failed(self, code: i32, said: &[&str]) -> Self {
+        assert_eq!(self.code, Some(code), "{self:#?}");
+        for said in said {
+            assert!(self.stderr.contains(said), "{said:?} is not said: {self:#?}");
+        }
+        for inside in ["Error {", "panicked at host", "panicked at 'host", "unwrap()", "RUST_BACKTRACE"] {
+            assert!(!self.stderr.contains(inside), "{inside:?} is said: {self:#?}");
+        }
+        self
+    }
+
+    /// Standard output as one JSON document.
+    #[track_caller]
+    pub fn json(&self) -> Value {
+        serde_json::from_str(&self.stdout)
+            .unwrap_or_else(|error| panic!("it is no JSON document, {error}: {self:#?}"))
+    }
+}
+
+/// Waits for the end, and kills what hangs.
+pub fn finish(mut child: Child) -> Ran {
+    let stdout = child.stdout.take().map(read_all);
+    let stderr = child.stderr.take().map(read_all);
+    let began = Instant::now();
+    let status = loop {
+        if let Some(status) = child.try_wait().unwrap() {
+            break status;
+        }
+        if began.elapsed() > PATIENCE {
+            let _ = child.kill();
+            let _ = child.wait();
+            panic!("the program hangs");
+        }
+        thread::sleep(Duration::from_millis(5));
+    };
+    let text = |reader: Option<thread::JoinHandle<Vec<u8>>>| {
+        let bytes = reader.map(|reader| reader.join().unwrap()).unwrap_or_default();
+        String::from_utf8(bytes).expect("the program prints UTF-8")
+    };
+    Ran {
+        code: status.code(),
+        stdout: text(stdout),
+        stderr: text(stderr),
+    }
+}
+
+fn read_all(mut from: impl std::io::Read + Send + 'static) -> thread::JoinHandle<Vec<u8>> {
+    thread::spawn(move || {
+        let mut bytes = Vec::new();
+        from.read_to_end(&mut bytes).unwrap();
+        bytes
+    })
+}

@@ -1,0 +1,139 @@
+//! A conversation at a terminal.
+
+use std::fs::File;
+use std::io::{Read, Write};
+use std::os::fd::OwnedFd;
+use std::process::{Child, Stdio};
+use std::sync::mpsc;
+use std::thread;
+use std::time::Duration;
+
+use keepsake_test_artifacts::UNRULY_AGENT;
+use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
+
+use crate::program::Folder;
+
+/// The program at a terminal of its own.
+struct Terminal {
+    child: Child,
+    keys: File,
+    screen: mpsc::Receiver<Vec<u8>>,
+    seen: String,
+}
+
+impl Terminal {
+    fn start(folder: &Folder, arguments: &[&str]) -> Self {
+        let ours = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC).unwrap();
+        grantpt(&ours).unwrap();
+        unlockpt(&ours).unwrap();
+        let name = ptsname(&ours, Vec::new()).unwrap();
+        let theirs: OwnedFd = File::options()
+            .read(true)
+            .write(true)
+            .open(name.to_str().unwrap())
+            .unwrap()
+            .into();
+        let child = folder
+            .command(arguments)
+            .env("TERM", "xterm")
+            .stdin(Stdio::from(theirs.try_clone().unwrap()))
+            .stdout(Stdio::from(theirs.try_clone().unwrap()))
+            .stderr(Stdio::from(theirs))
+            .spawn()
+            .unwrap();
+        let keys = File::from(ours);
+        let mut reading = keys.try_clone().unwrap();
+        let (send, screen) = mpsc::channel();
+        thread::spawn(move || {
+            let mut buffer = [0; 4_096];
+            // The terminal's end is an error on Linux.
+            while let Ok(count @ 1..) = reading.read(&mut buffer) {
+                if send.send(buffer[..count].to_vec()).is_err() {
+                    return;
+                }
+            }
+        });
+        Self {
+            child,
+            keys,
+            screen,
+            seen: String::new(),
+        }
+    }
+
+    /// Waits until this is on the screen, and forgets what came before it.
+    #[track_caller]
+    fn shows(&mut self, text: &str) {
+        loop {
+            if let Some(at) = self.seen.find(text) {
+                self.seen.drain(..at + text.len());
+                return;
+            }
+            match self.screen.recv_timeout(Duration::from_secs(120)) {
+                Ok(bytes) => self.seen.push_str(&String::from_utf8_lossy(&bytes)),
+                Err(_) => panic!("{text:?} never came: {:?}", self.seen),
+            }
+        }
+    }
+
+    fn press(&mut self, keys: &str) {
+        self.keys.write_all(keys.as_bytes()).unwrap();
+    }
+
+    fn ends(mut self) -> Option<i32> {
+        self.child.wait().unwrap().code()
+    }
+}
+
+#[test]
+fn a_conversation_has_line_editing_history_and_an_end() {
+    let folder = Folder::new();
+    let mut terminal = Terminal::start(&folder, &["run", UNRULY_AGENT, "--resource", "jordan"]);
+    terminal.shows("session ");
+    terminal.shows("> ");
+    // A typing error, taken back.
+    terminal.press("emit hellp\u{7f}o there\r");
+    terminal.shows("hello there");
+    terminal.shows("> ");
+    // The line before, once more.
+    terminal.press("\u{1b}[A\r");
+    terminal.shows("hello there");
+    terminal.shows("hello there");
+    terminal.shows("> ");
+    terminal.press("\u{4}");
+    assert_eq!(terminal.ends(), Some(0));
+    let turns = folder.entries("turn-started");
+    assert_eq!(turns.len(), 2);
+    assert!(turns.iter().all(|turn| turn["payload"]["message"] == "emit hello there"));
+
+    // The history outlives the program.
+    let mut terminal = Terminal::start(&folder, &["run", UNRULY_AGENT, "--resource", "jordan"]);
+    terminal.shows("> ");
+    terminal.press("\u{1b}[A\r");
+    terminal.shows("hello there");
+    terminal.shows("hello there");
+    terminal.shows("> ");
+    terminal.press("\u{4}");
+    assert_eq!(terminal.ends(), Some(0));
+}
+
+#[test]
+fn ctrl_c_ends_a_turn_and_the_conversation_goes_on() {
+    let folder = Folder::new();
+    let mut terminal = Terminal::start(&folder, &["run", UNRULY_AGENT, "--resource", "jordan", "--steps"]);
+    terminal.shows("> ");
+    terminal.press("exec sleep 1000\r");
+    while folder.host(&["ledger", "show", "--json"]).stdout.matches("exec-started").count() < 1 {
+        thread::sleep(Duration::from_millis(50));
+    }
+    let id = terminal.child.id().to_string();
+    std::process::Command::new("kill").args(["-INT", &id]).status().unwrap();
+    terminal.shows("interrupted");
+    terminal.shows("> ");
+    terminal.press("emit still here\r");
+    terminal.shows("still here");
+    terminal.shows("> ");
+    terminal.press("\u{4}");
+    // A message that got no reply is told at the end.
+    assert_eq!(terminal.ends(), Some(4));
+}
