@@ -188,4 +188,4 @@ impl From<InvalidName> for StorageError {
 }
 
 /// What every function of this crate answers with.
-pub type Result<T, E = StorageError> = std::result::Result<T, E>;
+pub(crate) type Result<T, E = StorageError> = std::result::Result<T, E>;

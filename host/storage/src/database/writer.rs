@@ -55,12 +55,12 @@ where
     }
 
     fn answer(self: Box<Self>, fate: Result<()>) {
+        let Self { caller, value, .. } = *self;
         let value = fate.and_then(|()| {
-            self.value
-                .ok_or_else(|| StorageError::Internal("a job did not run".to_owned()))
+            value.ok_or_else(|| StorageError::Internal("a job did not run".to_owned()))
         });
         // Whoever asked may have stopped waiting; what was done stays done.
-        let _ = self.caller.send(value);
+        let _ = caller.send(value);
     }
 }
 

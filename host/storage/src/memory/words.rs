@@ -88,7 +88,7 @@ fn is_unspaced(c: char) -> bool {
 
 /// English words that say nothing about what a text is about, and the pieces
 /// that an apostrophe leaves. In ascending order.
-const COMMON: &[&str] = &[&str] = &[
+const COMMON: &[&str] = &[
     "a", "about", "after", "all", "also", "am", "an", "and", "any", "are", "as", "at", "be",
     "because", "been", "before", "being", "but", "by", "can", "could", "d", "did", "do", "does",
     "doing", "don", "for", "from", "had", "has", "have", "having", "he", "her", "here", "hers",

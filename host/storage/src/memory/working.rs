@@ -6,7 +6,7 @@ use keepsake_types::{limits, now};
 use rusqlite::{Connection, OptionalExtension, params};
 use serde_json::{Map, Value, json};
 
-use super::{Change, Memory, View, check_page, object_text};
+use super::{Change, Memory, View, check_page};
 use crate::ledger::Kind;
 use crate::scope::ScopeId;
 use crate::{Result, StorageError, json};
