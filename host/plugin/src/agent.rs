@@ -11,7 +11,7 @@ use crate::bindings::agent::exports::keepsake::host::agent::Turn;
 use crate::bindings::agent::keepsake::host::types::Error;
 use crate::bindings::agent::{AgentPlugin as AgentInstance, AgentPluginPre};
 use crate::call::{failure, new_store, within};
-use crate::capability::memory::ProfileSchema;
+use crate::capability::memory::profile::ProfileSchema;
 use crate::capability::session::{TurnContext, TurnState};
 use crate::capability::settings::Settings;
 use crate::capability::{code, describe};

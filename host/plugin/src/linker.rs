@@ -31,14 +31,21 @@ pub(crate) fn for_provider(engine: &PluginEngine) -> wasmtime::Result<Linker<Sta
 /// What agents get besides.
 pub(crate) fn for_agent(engine: &PluginEngine) -> wasmtime::Result<Linker<State>> {
     let mut linker = for_provider(engine)?;
-    interfaces::session::add_to_linker::<State, HasSession>(&mut linker, SessionView::new)?;
-    interfaces::memory::add_to_linker::<State, HasMemory>(&mut linker, MemoryView::new)?;
-    interfaces::sandbox::add_to_linker::<State, HasSandbox>(&mut linker, SandboxView::new)?;
-    interfaces::embeddings::add_to_linker::<State, HasEmbeddings>(
-        &mut linker,
-        EmbeddingsView::new,
-    )?;
-    interfaces::model::add_to_linker::<State, HasModel>(&mut linker, ModelView::new)?;
+    interfaces::session::add_to_linker::<State, HasSession>(&mut linker, |state| {
+        SessionView::new(state)
+    })?;
+    interfaces::memory::add_to_linker::<State, HasMemory>(&mut linker, |state| {
+        MemoryView::new(state)
+    })?;
+    interfaces::sandbox::add_to_linker::<State, HasSandbox>(&mut linker, |state| {
+        SandboxView::new(state)
+    })?;
+    interfaces::embeddings::add_to_linker::<State, HasEmbeddings>(&mut linker, |state| {
+        EmbeddingsView::new(state)
+    })?;
+    interfaces::model::add_to_linker::<State, HasModel>(&mut linker, |state| {
+        ModelView::new(state)
+    })?;
     interfaces::agents::add_to_linker::<State, Agents>(&mut linker, |_| Agents)?;
     Ok(linker)
 }

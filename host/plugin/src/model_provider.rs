@@ -159,11 +159,8 @@ impl Chat {
     /// The next piece; none at the end.
     pub(crate) async fn next(&mut self) -> Result<Option<Delta>, Error> {
         self.enter()?;
-        let call = self
-            .instance
-            .keepsake_host_model()
-            .completion()
-            .call_next(&mut self.store, self.completion);
+        let guest = self.instance.keepsake_host_model().completion();
+        let call = guest.call_next(&mut self.store, self.completion);
         match within(&self.provider.limits, call).await {
             Ok(answer) => answer,
             Err(error) => Err(self.breaks(error)),
@@ -173,11 +170,8 @@ impl Chat {
     /// The whole answer.
     pub(crate) async fn finish(&mut self) -> Result<Response, Error> {
         self.enter()?;
-        let call = self
-            .instance
-            .keepsake_host_model()
-            .completion()
-            .call_finish(&mut self.store, self.completion);
+        let guest = self.instance.keepsake_host_model().completion();
+        let call = guest.call_finish(&mut self.store, self.completion);
         match within(&self.provider.limits, call).await {
             Ok(answer) => answer,
             Err(error) => Err(self.breaks(error)),

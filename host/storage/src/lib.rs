@@ -41,7 +41,7 @@ pub use ledger::{Entry, EntryPage, Fault, Kind, SessionHead, SourceState, Verify
 pub use memory::{
     EpisodeOptions, EpisodePage, Fact, FactFlags, FactPage, FactVectors, Memory, NewFact, Outcome,
     ProfileCheck, QueryVector, RecallMode, RecallOptions, Recalled, Recollection, Remembered,
-    Score, SnippetOptions, UnembeddedPage, Verification, View, WorkingPage,
+    Score, SnippetOptions, UnembeddedPage, Verification, View, WorkingPage, check_new_facts,
 };
 pub use sessions::{
     BeginSession, OPERATOR_AGENT, ResumeSession, Session, SessionPage, SessionStatus,

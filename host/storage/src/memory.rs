@@ -28,6 +28,7 @@ pub use model::{
     Fact, FactFlags, FactPage, FactVectors, NewFact, Outcome, QueryVector, RecallMode,
     RecallOptions, Recalled, Recollection, Remembered, Score, UnembeddedPage, Verification,
 };
+pub use remember::check_new_facts;
 pub use snippet::SnippetOptions;
 pub use working::{ProfileCheck, WorkingPage};
 

@@ -22,9 +22,10 @@ use crate::capability::embeddings::embed;
 use crate::capability::session::TurnContext;
 use crate::ledger::Ledger;
 use crate::state::State;
-pub use profile::ProfileSchema;
+use profile::ProfileSchema;
 
 /// A guest's handle on one resource's memory.
+#[expect(unreachable_pub, reason = "the generated code exports it")]
 pub struct Scope {
     memory: Memory,
     embedder: Option<Arc<dyn Embedder>>,
@@ -34,6 +35,7 @@ pub struct Scope {
 
 /// A fork and its way back. This host makes none, so that no guest can hold one.
 #[derive(Debug)]
+#[expect(unreachable_pub, reason = "the generated code exports it")]
 pub enum Branch {}
 
 impl Scope {
@@ -89,7 +91,7 @@ impl Scope {
     async fn update_profile(&self, patch: &str) -> Result<String, Error> {
         let patch = convert::value(patch, "the patch")?;
         let check = self.schema.clone().map(|schema| -> ProfileCheck {
-            Box::new(move |profile: &Value| schema.check(profile))
+            Arc::new(move |profile: &Value| schema.check(profile))
         });
         let profile = self.memory.update_profile(patch, check).await?;
         Ok(Value::Object(profile).to_string())

@@ -22,6 +22,7 @@ use crate::model_provider::{Chat, ModelPlugin};
 use crate::state::State;
 
 /// An answer that an agent waits for.
+#[expect(unreachable_pub, reason = "the generated code exports it")]
 pub struct Completion {
     chat: Chat,
     record: Option<Record>,
@@ -140,31 +141,35 @@ impl<'a> ModelView<'a> {
         })?;
         Ok((model, &turn.context.ledger))
     }
+}
 
-    async fn begin(&self, request: Request) -> Result<Completion, Error> {
-        let (model, ledger) = self.provider()?;
-        check(&request)?;
-        let record = Record {
-            ledger: ledger.clone(),
-            started: Instant::now(),
-            payload: json!({
-                "provider": model.name(),
-                "model": model.info().model,
-                "messages": request.messages.len(),
-                "tools": request.tools.iter().map(|tool| tool.name.as_str()).collect::<Vec<_>>(),
-            }),
-        };
-        match model.chat(&request.into()).await {
-            Ok(chat) => Ok(Completion {
-                chat,
-                record: Some(record),
-            }),
-            Err(error) => {
-                record
-                    .write(json!({ "finish": "error", "error": describe(&error), "code": code(&error) }))
-                    .await?;
-                Err(error)
-            }
+/// Asks the provider, and records what comes of it.
+async fn begin(
+    model: Arc<ModelPlugin>,
+    ledger: Ledger,
+    request: Request,
+) -> Result<Completion, Error> {
+    check(&request)?;
+    let record = Record {
+        ledger,
+        started: Instant::now(),
+        payload: json!({
+            "provider": model.name(),
+            "model": model.info().model,
+            "messages": request.messages.len(),
+            "tools": request.tools.iter().map(|tool| tool.name.as_str()).collect::<Vec<_>>(),
+        }),
+    };
+    match model.chat(&request.into()).await {
+        Ok(chat) => Ok(Completion {
+            chat,
+            record: Some(record),
+        }),
+        Err(error) => {
+            record
+                .write(json!({ "finish": "error", "error": describe(&error), "code": code(&error) }))
+                .await?;
+            Err(error)
         }
     }
 }
@@ -233,7 +238,11 @@ impl model::Host for ModelView<'_> {
         &mut self,
         request: Request,
     ) -> wasmtime::Result<Result<Resource<Completion>, Error>> {
-        match self.begin(request).await {
+        let (model, ledger) = match self.provider() {
+            Ok((model, ledger)) => (Arc::clone(model), ledger.clone()),
+            Err(error) => return Ok(Err(error)),
+        };
+        match begin(model, ledger, request).await {
             Ok(completion) => Ok(Ok(self.table.push(completion)?)),
             Err(error) => Ok(Err(error)),
         }

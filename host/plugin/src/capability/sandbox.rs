@@ -173,6 +173,7 @@ impl SessionSandboxes {
 }
 
 /// A guest's handle on a sandbox.
+#[expect(unreachable_pub, reason = "the generated code exports it")]
 pub struct SandboxHandle {
     sandbox: Arc<dyn Sandbox>,
     recorder: Recorder,
@@ -180,6 +181,7 @@ pub struct SandboxHandle {
 }
 
 /// A guest's handle on a command that runs.
+#[expect(unreachable_pub, reason = "the generated code exports it")]
 pub struct ExecutionHandle {
     execution: Box<dyn Execution>,
     recorder: Recorder,

@@ -11,7 +11,8 @@ use wasmtime::component::{HasData, Resource, ResourceTable};
 
 use crate::bindings::agent::keepsake::host::session::{self, SessionInfo};
 use crate::bindings::agent::keepsake::host::types::{Error, LimitReached};
-use crate::capability::memory::{ProfileSchema, Scope};
+use crate::capability::memory::Scope;
+use crate::capability::memory::profile::ProfileSchema;
 use crate::capability::sandbox::{SandboxHandle, SessionSandboxes};
 use crate::ledger::Ledger;
 use crate::model_provider::ModelPlugin;

@@ -33,14 +33,7 @@ impl Memory {
         facts: Vec<NewFact>,
         vectors: Option<FactVectors>,
     ) -> Result<Vec<Remembered>> {
-        if facts.len() > limits::REMEMBER_MANY_FACTS {
-            return Err(StorageError::limit(
-                "remember-many-facts",
-                "facts in one call",
-                facts.len(),
-                limits::REMEMBER_MANY_FACTS,
-            ));
-        }
+        check_number(&facts)?;
         let now = now();
         let facts: Vec<Checked> = facts
             .into_iter()
@@ -55,6 +48,31 @@ impl Memory {
         self.write(move |change| remember(change, &facts, vectors.as_ref(), now))
             .await
     }
+}
+
+/// Checks facts by every rule that needs no file, so that nothing is spent on
+/// facts which [`Memory::remember_many`] would refuse.
+///
+/// # Errors
+/// As `remember_many`, without those about sources and vectors.
+pub fn check_new_facts(facts: &[NewFact]) -> Result<()> {
+    check_number(facts)?;
+    let now = now();
+    facts
+        .iter()
+        .try_for_each(|fact| Checked::new(fact.clone(), now).map(drop))
+}
+
+fn check_number(facts: &[NewFact]) -> Result<()> {
+    if facts.len() > limits::REMEMBER_MANY_FACTS {
+        return Err(StorageError::limit(
+            "remember-many-facts",
+            "facts in one call",
+            facts.len(),
+            limits::REMEMBER_MANY_FACTS,
+        ));
+    }
+    Ok(())
 }
 
 /// A fact that keeps every rule which can be checked without the file.
