@@ -30,11 +30,14 @@ pub(super) const SEARCH_PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/
 /// - anything: the shell's words for the signal that ended the command, which
 ///   a code above 128 alone cannot tell from a command that chose the code;
 /// - `ended`: it was not itself killed before it could tell.
+///
+/// The redirection stands within a subshell: some shells make it in their own
+/// process first, and then say what they have to say to the command's output.
 pub(super) const WRAPPER: &str = r#"
 [ "$(ulimit -n)" = "$3" ] || { echo limits >&2; exit 125; }
 cd -- "$2" 2>/dev/null || { echo directory >&2; exit 125; }
 echo started >&2
-/bin/sh -c "$1" 2>/run/sandbox/stderr
+(exec /bin/sh -c "$1" 2>/run/sandbox/stderr)
 status=$?
 echo ended >&2
 exit $status

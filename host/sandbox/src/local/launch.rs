@@ -9,16 +9,19 @@ use std::time::Duration;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{AtFlags, FileType, Gid, Mode, Uid};
+use rustix::io::Errno;
 use rustix::pipe::{PipeFlags, pipe_with};
 use rustix::process::{
     Pid, PidfdFlags, Resource, Rlimit, Signal, getrlimit, kill_process_group, pidfd_open,
     pidfd_send_signal, prlimit,
 };
+use rustix::thread::{set_thread_res_gid, set_thread_res_uid};
 use tokio::net::unix::pipe::{OpenOptions, Receiver, Sender};
 use tokio::process::{Child, Command as Program};
 use tokio::time::timeout;
 use uuid::Uuid;
 
+use super::account::Account;
 use super::bubblewrap::{Bubblewrap, Plan, RUN, SEARCH_PATH, WRAPPER, in_memory};
 use super::home::{Home, make_directory};
 use super::spawner::Spawner;
@@ -140,7 +143,7 @@ pub(super) async fn isolated(job: Job<'_>, bubblewrap: &Bubblewrap) -> Result<Be
     program.env_clear();
     let child = job.spawner.spawn(program).await?;
 
-    let begun = begin(job.limits, child, &status, &report, go, open_files);
+    let begun = begin(&job, child, &status, &report, go, open_files);
     let (child, first, pinned) = match timeout(STARTUP, begun).await {
         Ok(Ok(begun)) => begun,
         Ok(Err(Failure::Words(words))) if words.trim() == "directory" => {
@@ -191,8 +194,8 @@ enum Failure {
 /// runs that a caller's variable such as `LD_PRELOAD` could change. So the
 /// host sets it on a process that waits to be let go on.
 async fn begin(
-    limits: &SandboxLimits,
-    child: Child,
+    job: &Job<'_>,
+    mut child: Child,
     status: &Receiver,
     report: &Receiver,
     go: OwnedFd,
@@ -210,9 +213,11 @@ async fn begin(
     // Pinned, its number cannot become another's; and a child of a child that
     // we have not waited for was not yet another's.
     let pinned = pidfd_open(process, PidfdFlags::empty()).ok();
-    let limited = set_limits(process, limits, open_files);
+    let limited = set_limits_as(job.home.account, process, job.limits, open_files);
     if let Err(error) = limited {
-        // It may have failed by itself in the meantime, and says why.
+        // It may have failed by itself in the meantime, and says why. If it
+        // has not, it waits to be let go on, and would do so for ever.
+        let _ = child.start_kill();
         let said = words(report).await;
         return Err(if said.is_empty() {
             Failure::Told(SandboxError::errno("cannot limit what a command may use")(
@@ -235,6 +240,29 @@ async fn begin(
     } else {
         Err(Failure::Words(said))
     }
+}
+
+/// Sets the limits under the account of the sandbox: a host that is root, and
+/// was not given the right to change others' limits, may change those of its
+/// own account only. On Linux an account belongs to the thread.
+fn set_limits_as(
+    account: Account,
+    process: Pid,
+    limits: &SandboxLimits,
+    open_files: u64,
+) -> rustix::io::Result<()> {
+    if !account.foreign {
+        return set_limits(process, limits, open_files);
+    }
+    std::thread::scope(|scope| {
+        let changing = scope.spawn(|| {
+            let (user, group) = (Uid::from_raw(account.user), Gid::from_raw(account.group));
+            set_thread_res_gid(group, group, group)?;
+            set_thread_res_uid(user, user, user)?;
+            set_limits(process, limits, open_files)
+        });
+        changing.join().unwrap_or(Err(Errno::CANCELED))
+    })
 }
 
 fn set_limits(process: Pid, limits: &SandboxLimits, open_files: u64) -> rustix::io::Result<()> {

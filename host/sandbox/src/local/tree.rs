@@ -11,7 +11,7 @@ use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 
 use keepsake_types::limits::SANDBOX_DIRECTORY_DEPTH;
 use rustix::fs::{
-    AtFlags, Dir, FileType, Mode, OFlags, RawMode, fchmod, fchown, mkdirat, openat, readlinkat,
+    AtFlags, Dir, FileType, Mode, OFlags, RawMode, chownat, fchmod, mkdirat, openat, readlinkat,
     statat, symlinkat,
 };
 use rustix::io::Errno;
@@ -204,7 +204,14 @@ pub(super) fn give(file: impl AsFd, owner: Account) -> rustix::io::Result<()> {
     if !owner.foreign {
         return Ok(());
     }
-    fchown(file, Some(user(owner)), Some(group(owner)))
+    // Directories may be open for walking only, which `fchown` refuses.
+    chownat(
+        file,
+        c"",
+        Some(user(owner)),
+        Some(group(owner)),
+        AtFlags::EMPTY_PATH,
+    )
 }
 
 fn user(owner: Account) -> rustix::fs::Uid {
