@@ -1,0 +1,89 @@
+//! Whether the entries that facts name as their sources are what they claim.
+
+use keepsake_types::EntryRef;
+
+use super::super::Change;
+use super::checked::Checked;
+use crate::ledger::{self, Chains, SourceState};
+use crate::scope::ScopeId;
+use crate::{Result, StorageError};
+
+/// A source that was found to be what it claims, with its hash.
+pub(super) struct Source {
+    pub(super) session: String,
+    pub(super) index: u64,
+    pub(super) hash: String,
+    pub(super) scope: ScopeId,
+}
+
+/// Checks the source of each fact, entry by entry, so that each is read once
+/// however many facts it has and in whatever order they come.
+pub(super) fn check_sources(change: &Change<'_>, facts: &[Checked]) -> Result<Vec<Option<Source>>> {
+    let mut sources: Vec<Option<Source>> = facts.iter().map(|_| None).collect();
+    let mut order: Vec<(&EntryRef, usize)> = facts
+        .iter()
+        .enumerate()
+        .filter_map(|(place, checked)| checked.fact.source.as_ref().map(|source| (source, place)))
+        .collect();
+    order.sort_by(|(left, _), (right, _)| {
+        (&left.session, left.index).cmp(&(&right.session, right.index))
+    });
+    let mut chains = Chains::default();
+    let mut read: Option<ledger::Entry> = None;
+    for (source, place) in order {
+        let fact = &facts[place].fact;
+        let refused = |why: &str| {
+            StorageError::Invalid(format!(
+                "entry {} of session `{}` cannot be the source of fact {}: {why}; nothing was remembered",
+                source.index,
+                source.session.escape_default(),
+                place + 1
+            ))
+        };
+        let own = source.session == change.session.id;
+        // A session may learn for its team's memory from what it did itself.
+        let scope = if own {
+            change.session.session_scope
+        } else {
+            change.scope
+        };
+        match chains.state(change.connection, source, &[scope])? {
+            SourceState::Verified => {}
+            // The same words, so that nothing is said about other memories.
+            SourceState::Dangling | SourceState::ForeignScope => {
+                return Err(refused("this memory has no such entry"));
+            }
+            SourceState::Tampered => {
+                return Err(refused(
+                    "it, or an entry before it, is not what was written",
+                ));
+            }
+        }
+        if !read
+            .as_ref()
+            .is_some_and(|entry| entry.session == source.session && entry.index == source.index)
+        {
+            read = ledger::one(change.connection, source)?;
+        }
+        let entry = read
+            .as_ref()
+            .ok_or_else(|| refused("this memory has no such entry"))?;
+        if let Some(quote) = &fact.quote {
+            let Some(payload) = &entry.payload else {
+                return Err(refused(
+                    "its content was erased, so the quote cannot be checked",
+                ));
+            };
+            if !ledger::output_holds(payload, quote) {
+                return Err(refused("the quote does not occur in its output"));
+            }
+        }
+        sources[place] = Some(Source {
+            session: entry.session.clone(),
+            index: entry.index,
+            hash: entry.hash.clone(),
+            scope,
+        });
+    }
+    Ok(sources)
+}
