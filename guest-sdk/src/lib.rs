@@ -1,2 +1,51 @@
-//! x
-mod bindings;
+#![doc = include_str!("../README.md")]
+
+#[doc(hidden)]
+pub mod bindings;
+
+mod agent_loop;
+pub mod children;
+#[cfg(target_arch = "wasm32")]
+mod component;
+mod context;
+pub mod embeddings;
+mod error;
+#[cfg(target_arch = "wasm32")]
+mod exports;
+mod host;
+pub mod log;
+pub mod memory;
+mod memory_tools;
+pub mod model;
+mod plugin;
+mod register;
+pub mod sandbox;
+mod session;
+#[cfg(not(target_arch = "wasm32"))]
+pub mod testing;
+pub mod tool;
+mod wit;
+
+pub use agent_loop::{
+    AgentLoop, CALLS_PER_ROUND, CallMade, Outcome, ROUNDS, TOOL_ANSWER_BYTES,
+};
+pub use context::Context;
+pub use error::{Error, Result};
+pub use memory_tools::{
+    RememberFact, Source, fact_as_json, get_working_memory, memory_tools, recall_facts,
+    remember_fact, remembered_as_json, set_working_memory,
+};
+pub use plugin::{Agent, Description, EmbeddingProvider, ModelProvider, Reply, Turn};
+pub use schemars;
+pub use session::{Session, SessionInfo};
+
+/// What the register macros expand to. Not for authors.
+#[doc(hidden)]
+#[cfg(target_arch = "wasm32")]
+pub mod __private {
+    pub use crate::bindings::agent_plugin::keepsake::host::types;
+    pub use crate::bindings::{agent_plugin, embedding_provider, model_provider};
+    pub use crate::exports::{
+        Running, chat, describe, embed, embedding_info, handle, model_info,
+    };
+}

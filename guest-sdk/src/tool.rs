@@ -1,0 +1,175 @@
+//! Tools that a model may ask for.
+
+use schemars::JsonSchema;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::{Value, json};
+
+use crate::error::{Error, Result};
+use crate::model::{ToolCall, ToolDefinition};
+use crate::session::Session;
+
+type Run<'a> = dyn Fn(&Session, Value) -> Result<Value> + 'a;
+
+/// One tool: its name, what it is for, the schema of its arguments, and what
+/// it does.
+///
+/// ```
+/// use keepsake_sdk::{Session, tool::Tool};
+/// use schemars::JsonSchema;
+/// use serde::Deserialize;
+///
+/// /// Where a parcel is.
+/// #[derive(Deserialize, JsonSchema)]
+/// struct Track {
+///     /// The number on the label.
+///     parcel: String,
+/// }
+///
+/// let tool = Tool::new("track_parcel", "Says where a parcel is.", |_: &Session, track: Track| {
+///     Ok(format!("{} is in Oslo", track.parcel))
+/// });
+/// assert_eq!(tool.definition().name, "track_parcel");
+/// assert!(tool.definition().parameters.contains("number on the label"));
+/// ```
+pub struct Tool<'a> {
+    definition: ToolDefinition,
+    run: Box<Run<'a>>,
+}
+
+impl<'a> Tool<'a> {
+    /// A tool whose arguments have a type. The schema that the model sees is
+    /// made of the type and its doc comments.
+    pub fn new<Arguments, Output>(
+        name: &str,
+        description: &str,
+        run: impl Fn(&Session, Arguments) -> Result<Output> + 'a,
+    ) -> Self
+    where
+        Arguments: DeserializeOwned + JsonSchema,
+        Output: Serialize,
+    {
+        let mut schema = schemars::schema_for!(Arguments);
+        // Models do without these, and they cost tokens.
+        schema.remove("$schema");
+        schema.remove("title");
+        Self::with_schema(name, description, &schema.to_value(), move |session, value| {
+            let arguments = serde_json::from_value(value)
+                .map_err(|error| Error::Invalid(format!("the arguments do not fit: {error}")))?;
+            Ok(serde_json::to_value(run(session, arguments)?)?)
+        })
+    }
+
+    /// A tool whose arguments fit a schema of its own.
+    pub fn with_schema(
+        name: &str,
+        description: &str,
+        parameters: &Value,
+        run: impl Fn(&Session, Value) -> Result<Value> + 'a,
+    ) -> Self {
+        Self {
+            definition: ToolDefinition {
+                name: name.to_owned(),
+                description: description.to_owned(),
+                parameters: parameters.to_string(),
+            },
+            run: Box::new(run),
+        }
+    }
+
+    /// What the model is told of it.
+    pub fn definition(&self) -> &ToolDefinition {
+        &self.definition
+    }
+}
+
+/// The tools of one turn.
+#[derive(Default)]
+pub struct Toolbox<'a> {
+    tools: Vec<Tool<'a>>,
+}
+
+impl<'a> Toolbox<'a> {
+    /// An empty one.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// The same with one more tool. One of the same name takes the place of
+    /// the earlier one.
+    #[must_use]
+    pub fn with(mut self, tool: Tool<'a>) -> Self {
+        self.tools
+            .retain(|earlier| earlier.definition.name != tool.definition.name);
+        self.tools.push(tool);
+        self
+    }
+
+    /// The same with these tools.
+    #[must_use]
+    pub fn with_all(self, tools: impl IntoIterator<Item = Tool<'a>>) -> Self {
+        tools.into_iter().fold(self, Self::with)
+    }
+
+    /// What the model is told.
+    pub fn definitions(&self) -> Vec<ToolDefinition> {
+        self.tools
+            .iter()
+            .map(|tool| tool.definition.clone())
+            .collect()
+    }
+
+    /// Runs a call. What goes wrong is part of the answer, so that the model
+    /// can do better: `{"error": {"code", "message"}}`.
+    pub fn answer(&self, session: &Session, call: &ToolCall) -> Answered {
+        let result = self
+            .find(&call.name)
+            .and_then(|tool| (tool.run)(session, arguments(&call.arguments)?));
+        match result {
+            Ok(value) => Answered {
+                content: value.to_string(),
+                error: None,
+            },
+            Err(error) => Answered {
+                content: json!({
+                    "error": { "code": error.code(), "message": error.message() }
+                })
+                .to_string(),
+                error: Some(error),
+            },
+        }
+    }
+
+    fn find(&self, name: &str) -> Result<&Tool<'a>> {
+        let found = self.tools.iter().find(|tool| tool.definition.name == name);
+        found.ok_or_else(|| {
+            let names: Vec<_> = self
+                .tools
+                .iter()
+                .map(|tool| tool.definition.name.as_str())
+                .collect();
+            Error::NotFound(format!(
+                "there is no tool `{name}`; there are {}",
+                names.join(", ")
+            ))
+        })
+    }
+}
+
+/// A tool's answer.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Answered {
+    /// What the model is given, as JSON.
+    pub content: String,
+    /// Why the tool failed, if it did.
+    pub error: Option<Error>,
+}
+
+/// Models write nothing where a tool takes no arguments.
+fn arguments(text: &str) -> Result<Value> {
+    if text.trim().is_empty() {
+        return Ok(json!({}));
+    }
+    serde_json::from_str(text)
+        .map_err(|error| Error::Invalid(format!("the arguments are not JSON: {error}")))
+}
