@@ -6,6 +6,7 @@ pub mod completion;
 pub mod conversation;
 mod memory;
 mod patterns;
+mod provider;
 mod question;
 mod statements;
 mod text;
@@ -14,4 +15,5 @@ mod turn;
 #[rustfmt::skip]
 mod words;
 
+pub use provider::ModelOffline;
 pub use turn::{IDENTITY, UNKNOWN, answer};

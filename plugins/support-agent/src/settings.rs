@@ -38,6 +38,12 @@ pub(crate) struct BadSetting {
     found: Value,
 }
 
+impl From<BadSetting> for keepsake_sdk::Error {
+    fn from(bad: BadSetting) -> Self {
+        Self::invalid(bad.to_string())
+    }
+}
+
 impl Settings {
     /// Reads the settings from `get`, which gives the value of a key.
     ///
