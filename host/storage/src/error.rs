@@ -139,6 +139,12 @@ impl StorageError {
         let Self::Sqlite { source } = &self else {
             return self;
         };
+        if let Some(reason) = unexpected_value(source) {
+            return Self::Corrupt {
+                path: path.to_path_buf(),
+                reason,
+            };
+        }
         let rusqlite::Error::SqliteFailure(failure, message) = source.as_ref() else {
             return self;
         };
@@ -184,6 +190,19 @@ impl From<rusqlite::Error> for StorageError {
 impl From<InvalidName> for StorageError {
     fn from(source: InvalidName) -> Self {
         Self::Invalid(source.to_string())
+    }
+}
+
+/// Why a value in the file is none that was ever written there. The tables
+/// hold columns to their types, so only someone else can have put it there.
+fn unexpected_value(error: &rusqlite::Error) -> Option<String> {
+    use rusqlite::Error as E;
+    match error {
+        E::FromSqlConversionFailure(..)
+        | E::IntegralValueOutOfRange(..)
+        | E::InvalidColumnType(..)
+        | E::Utf8Error(..) => Some(format!("it holds a value that no host wrote: {error}")),
+        _ => None,
     }
 }
 

@@ -53,6 +53,28 @@ pub(crate) fn bounded(
     bound: usize,
 ) -> Result<String> {
     check_depth(value, what)?;
+    within_bytes(value, what, name, bound)
+}
+
+/// The canonical text of a ledger entry's payload. It may be deeper than what
+/// it records, by the objects that it wraps it in.
+pub(crate) fn payload(value: &Value) -> Result<String> {
+    let what = "an entry's payload";
+    check_levels(
+        value,
+        what,
+        "ledger-payload-depth",
+        limits::LEDGER_PAYLOAD_DEPTH,
+    )?;
+    within_bytes(
+        value,
+        what,
+        "ledger-payload-bytes",
+        limits::LEDGER_PAYLOAD_BYTES,
+    )
+}
+
+fn within_bytes(value: &Value, what: &str, name: &'static str, bound: usize) -> Result<String> {
     let text = canonical(value);
     if text.len() > bound {
         return Err(StorageError::limit(
@@ -67,16 +89,16 @@ pub(crate) fn bounded(
 
 /// Refuses what a reader with a bounded stack could not parse again.
 pub(crate) fn check_depth(value: &Value, what: &str) -> Result<()> {
+    check_levels(value, what, "json-depth", limits::JSON_DEPTH)
+}
+
+fn check_levels(value: &Value, what: &str, name: &'static str, bound: usize) -> Result<()> {
     // An own stack, so that a deep value cannot overflow the thread's.
     let mut pending = vec![(value, 1_usize)];
     while let Some((value, depth)) = pending.pop() {
-        if depth > limits::JSON_DEPTH {
-            return Err(StorageError::limit(
-                "json-depth",
-                &format!("levels of nesting in {what}"),
-                depth,
-                limits::JSON_DEPTH,
-            ));
+        if depth > bound {
+            let what = format!("levels of nesting in {what}");
+            return Err(StorageError::limit(name, &what, depth, bound));
         }
         match value {
             Value::Array(items) => pending.extend(items.iter().map(|item| (item, depth + 1))),

@@ -13,6 +13,7 @@
 //! the host does besides, it records with [`Database::append`].
 
 mod append;
+mod erase;
 mod form;
 mod read;
 mod source;
@@ -24,7 +25,8 @@ use serde_json::Value;
 use crate::Result;
 use crate::database::Database;
 
-pub(crate) use append::{append, running_session};
+pub(crate) use append::{Appended, append, running_session};
+pub(crate) use erase::erase;
 pub(crate) use form::hexadecimal;
 pub(crate) use read::{ENTRY_COLUMNS, entry_from_row, one};
 pub use source::SourceState;
@@ -114,6 +116,8 @@ kinds! {
     FactExpired = "fact-expired",
     /// Facts were deleted: `facts`.
     FactForgotten = "fact-forgotten",
+    /// The payloads of older entries were erased: `entries`, each with `session` and `index`.
+    PayloadErased = "payload-erased",
     /// Facts were sought: `query`, `mode`, `model`, `as-of`, and `facts` with their scores.
     Recalled = "recalled",
     /// A snippet was built: `query`, `bytes`, `facts`.
@@ -185,6 +189,8 @@ impl Database {
     /// a payload that is no object, and for the kinds that sessions write
     /// themselves; `Limit` for a payload that is too large or too deep.
     pub async fn append(&self, session: &str, kind: Kind, payload: Value) -> Result<EntryRef> {
+        // One spelling for one kind, so that none gets round what follows.
+        let kind = Kind::from_name(kind.name());
         append::refuse_reserved(&kind)?;
         let session = session.to_owned();
         self.write(move |connection| append::append_by_id(connection, &session, &kind, &payload))

@@ -19,7 +19,7 @@ use rusqlite::Connection;
 use serde_json::{Map, Value, json};
 
 use crate::database::Database;
-use crate::ledger::{self, Kind};
+use crate::ledger::{self, Appended, Kind};
 use crate::scope::{self, ScopeId};
 use crate::{Result, StorageError, sessions};
 
@@ -182,6 +182,19 @@ impl Change<'_> {
     /// Records what is done. Says whose memory it was done to, where that is
     /// not the session's own resource.
     fn record(&self, kind: &Kind, payload: Value) -> Result<EntryRef> {
+        Ok(self.append(kind, payload)?.entry)
+    }
+
+    /// Records what is done to a fact, so that the entry can be erased with it.
+    fn record_for_fact(&self, kind: &Kind, payload: Value, fact: i64) -> Result<()> {
+        let entry = self.append(kind, payload)?.number;
+        self.connection
+            .prepare_cached("INSERT INTO fact_entries (fact, entry) VALUES (?1, ?2)")?
+            .execute([fact, entry])?;
+        Ok(())
+    }
+
+    fn append(&self, kind: &Kind, payload: Value) -> Result<Appended> {
         let mut payload = payload;
         if let (Some(resource), Some(object)) = (&self.session.elsewhere, payload.as_object_mut()) {
             object.insert(

@@ -113,6 +113,12 @@ pub const FACT_NAME_BYTES: usize = 256;
 pub const FACT_SUPERSEDES: usize = 1_000;
 /// A session's id, so that it fits into a file name and a log line.
 pub const SESSION_ID_BYTES: usize = 64;
+/// Levels of nesting in what one ledger entry records: more than in any
+/// document that it wraps, fewer than a JSON reader takes.
+pub const LEDGER_PAYLOAD_DEPTH: usize = 96;
+/// Payloads that one entry says were erased; a larger erasure takes several
+/// entries, so that reading one stays cheap.
+pub const ERASED_ENTRIES: usize = 1_000;
 /// Faults that one verification lists. A file that is broken throughout has
 /// one for every entry, and nobody reads further.
 pub const LEDGER_FAULTS: usize = 1_000;

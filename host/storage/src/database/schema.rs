@@ -22,6 +22,9 @@ pub(super) const KNOWN: u32 = MIGRATIONS.len() as u32;
 /// facts in that scope. Facts and vectors of one scope so lie next to each
 /// other, and a range of numbers is a scope: no index and no other scope is
 /// read. The same goes for `words`, whose key begins with the scope.
+///
+/// Every table is strict: whoever changes the file by hand cannot leave a value
+/// of another type, which reading would not expect.
 const FIRST: &str = "
 CREATE TABLE scopes (
     id INTEGER PRIMARY KEY,
@@ -31,7 +34,7 @@ CREATE TABLE scopes (
     facts INTEGER NOT NULL DEFAULT 0,
     words INTEGER NOT NULL DEFAULT 0,
     UNIQUE (resource, team)
-);
+) STRICT;
 
 CREATE TABLE sessions (
     number INTEGER PRIMARY KEY AUTOINCREMENT,
@@ -46,7 +49,7 @@ CREATE TABLE sessions (
     entries INTEGER NOT NULL DEFAULT 0,
     first_hash BLOB,
     head_hash BLOB
-);
+) STRICT;
 CREATE INDEX sessions_of_scope ON sessions (scope);
 
 CREATE TABLE session_sandboxes (
@@ -55,7 +58,7 @@ CREATE TABLE session_sandboxes (
     sandbox TEXT NOT NULL,
     PRIMARY KEY (session, place),
     UNIQUE (session, sandbox)
-) WITHOUT ROWID;
+) STRICT, WITHOUT ROWID;
 
 -- One row: what the newest session is, so that its removal is found.
 CREATE TABLE chain (
@@ -63,7 +66,7 @@ CREATE TABLE chain (
     sessions INTEGER NOT NULL,
     newest TEXT NOT NULL,
     newest_first BLOB NOT NULL
-);
+) STRICT;
 
 CREATE TABLE entries (
     number INTEGER PRIMARY KEY AUTOINCREMENT,
@@ -77,8 +80,9 @@ CREATE TABLE entries (
     hash BLOB NOT NULL,
     salt BLOB,                       -- NULL with the payload: erased
     payload TEXT,
+    erased_by INTEGER,               -- the entry that says so, by its number
     UNIQUE (session, place)
-);
+) STRICT;
 CREATE INDEX entries_of_scope ON entries (scope);
 
 CREATE TABLE working (
@@ -87,13 +91,13 @@ CREATE TABLE working (
     updated_at INTEGER NOT NULL,
     value TEXT NOT NULL,
     PRIMARY KEY (scope, key)
-) WITHOUT ROWID;
+) STRICT, WITHOUT ROWID;
 
 CREATE TABLE profiles (
     scope INTEGER PRIMARY KEY REFERENCES scopes (id),
     updated_at INTEGER NOT NULL,
     value TEXT NOT NULL
-);
+) STRICT;
 
 -- What ranking reads comes first, long texts last, so that a scan of a scope
 -- does not load them.
@@ -121,9 +125,16 @@ CREATE TABLE facts (
     extras TEXT,
     metadata TEXT NOT NULL,
     content TEXT NOT NULL
-);
+) STRICT;
 CREATE INDEX facts_by_content ON facts (content_key);
 CREATE INDEX facts_by_subject ON facts (subject, attribute, number) WHERE subject IS NOT NULL;
+
+-- The entries that quote a fact, to be erased with it.
+CREATE TABLE fact_entries (
+    fact INTEGER NOT NULL,
+    entry INTEGER NOT NULL,
+    PRIMARY KEY (fact, entry)
+) STRICT, WITHOUT ROWID;
 
 CREATE TABLE words (
     scope INTEGER NOT NULL,
@@ -131,19 +142,19 @@ CREATE TABLE words (
     fact INTEGER NOT NULL,           -- no foreign key: it would need an index as large as this table
     times INTEGER NOT NULL,
     PRIMARY KEY (scope, word, fact)
-) WITHOUT ROWID;
+) STRICT, WITHOUT ROWID;
 
 CREATE TABLE models (
     id INTEGER PRIMARY KEY,
     name TEXT NOT NULL UNIQUE,
     dimensions INTEGER NOT NULL
-);
+) STRICT;
 
 CREATE TABLE vectors (
     fact INTEGER PRIMARY KEY REFERENCES facts (number) ON DELETE CASCADE,
     model INTEGER NOT NULL REFERENCES models (id),
     vector BLOB NOT NULL
-);
+) STRICT;
 CREATE INDEX vectors_of_model ON vectors (model);
 ";
 

@@ -1,6 +1,6 @@
 //! Writing an entry, within the transaction of what it records.
 
-use keepsake_types::{EntryRef, limits, now};
+use keepsake_types::{EntryRef, now};
 use rusqlite::{Connection, OptionalExtension, params};
 use serde_json::Value;
 
@@ -14,6 +14,7 @@ pub(super) fn refuse_reserved(kind: &Kind) -> Result<()> {
         Kind::SessionStarted => "begin_session",
         Kind::SessionResumed => "resume_session",
         Kind::SessionEnded => "end_session",
+        Kind::PayloadErased => "forget",
         _ => return Ok(()),
     };
     Err(StorageError::Invalid(format!(
@@ -45,7 +46,15 @@ pub(super) fn append_by_id(
     payload: &Value,
 ) -> Result<EntryRef> {
     let number = running_session(connection, session)?;
-    append(connection, number, kind, payload)
+    Ok(append(connection, number, kind, payload)?.entry)
+}
+
+/// An entry that was just written.
+pub(crate) struct Appended {
+    /// Its number in the file.
+    pub(crate) number: i64,
+    /// What points at it.
+    pub(crate) entry: EntryRef,
 }
 
 /// Writes the next entry of a session, and the session's new count and head.
@@ -54,18 +63,13 @@ pub(crate) fn append(
     number: i64,
     kind: &Kind,
     payload: &Value,
-) -> Result<EntryRef> {
+) -> Result<Appended> {
     if !payload.is_object() {
         return Err(StorageError::Invalid(format!(
             "the payload of a `{kind}` entry must be a JSON object"
         )));
     }
-    let payload_text = json::bounded(
-        payload,
-        "an entry's payload",
-        "ledger-payload-bytes",
-        limits::LEDGER_PAYLOAD_BYTES,
-    )?;
+    let payload_text = json::payload(payload)?;
     let (session, scope, index, head): (String, i64, u64, Option<Vec<u8>>) = connection
         .prepare_cached("SELECT id, scope, entries, head_hash FROM sessions WHERE number = ?1")?
         .query_row([number], |row| {
@@ -90,14 +94,18 @@ pub(crate) fn append(
         prev: &prev,
     }
     .hash();
-    connection
+    let row = connection
         .prepare_cached(
             "INSERT INTO entries (session, place, scope, at, kind, payload_hash, prev, hash, salt, payload)
-             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)",
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)
+             RETURNING number",
         )?
-        .execute(params![
-            number, index, scope, at, kind.name(), payload_hash, prev, hash, salt, payload_text
-        ])?;
+        .query_row(
+            params![
+                number, index, scope, at, kind.name(), payload_hash, prev, hash, salt, payload_text
+            ],
+            |row| row.get(0),
+        )?;
     let turns = u32::from(*kind == Kind::TurnStarted);
     connection
         .prepare_cached(
@@ -118,10 +126,13 @@ pub(crate) fn append(
     if matches!(kind, Kind::SandboxOpened | Kind::SandboxForked) {
         note_sandbox(connection, number, kind, payload)?;
     }
-    Ok(EntryRef {
-        session,
-        index,
-        hash: Some(form::hexadecimal(&hash)),
+    Ok(Appended {
+        number: row,
+        entry: EntryRef {
+            session,
+            index,
+            hash: Some(form::hexadecimal(&hash)),
+        },
     })
 }
 

@@ -3,9 +3,10 @@
 use std::collections::HashMap;
 
 use keepsake_types::EntryRef;
-use rusqlite::{Connection, OptionalExtension, params};
+use rusqlite::{Connection, OptionalExtension, Row, params};
 use serde_json::Value;
 
+use super::erase::Erasures;
 use super::form::{self, Hash, Header};
 use crate::Result;
 use crate::scope::{self, ScopeId};
@@ -30,19 +31,25 @@ pub enum SourceState {
 #[derive(Default)]
 pub(crate) struct Chains {
     sessions: HashMap<String, Chain>,
+    erasures: Erasures,
 }
 
 /// How far a session was read.
 enum Chain {
     Missing,
-    Known {
-        number: i64,
-        id: String,
-        scope: ScopeId,
-        owner_holds: bool,
-        intact: Vec<Hash>,
-        broken: bool,
-    },
+    Known(Known),
+}
+
+/// A session that is there.
+struct Known {
+    number: i64,
+    id: String,
+    scope: ScopeId,
+    owner_holds: bool,
+    /// The hashes of the entries that were read and are what was written.
+    intact: Vec<Hash>,
+    /// The entry after those is not.
+    broken: bool,
 }
 
 impl Chains {
@@ -60,7 +67,7 @@ impl Chains {
         let Some(chain) = self.sessions.get_mut(&entry.session) else {
             return Ok(SourceState::Dangling);
         };
-        chain.state(connection, entry, scopes)
+        chain.state(connection, entry, scopes, &mut self.erasures)
     }
 }
 
@@ -73,15 +80,14 @@ impl Chain {
         let Some((number, id, scope)) = found else {
             return Ok(Self::Missing);
         };
-        let owner_holds = owner_holds(connection, number, scope)?;
-        Ok(Self::Known {
+        Ok(Self::Known(Known {
+            owner_holds: owner_holds(connection, number, scope)?,
             number,
             id,
             scope,
-            owner_holds,
             intact: Vec::new(),
             broken: false,
-        })
+        }))
     }
 
     fn state(
@@ -89,36 +95,26 @@ impl Chain {
         connection: &Connection,
         entry: &EntryRef,
         scopes: &[ScopeId],
+        erasures: &mut Erasures,
     ) -> Result<SourceState> {
-        let Self::Known {
-            number,
-            id,
-            scope,
-            owner_holds,
-            intact,
-            broken,
-        } = self
-        else {
-            return Ok(SourceState::Dangling);
-        };
-        let Ok(place) = i64::try_from(entry.index) else {
+        let (Self::Known(session), Ok(place)) = (self, i64::try_from(entry.index)) else {
             return Ok(SourceState::Dangling);
         };
         let there = connection
             .prepare_cached("SELECT 1 FROM entries WHERE session = ?1 AND place = ?2")?
-            .exists(params![*number, place])?;
+            .exists(params![session.number, place])?;
         if !there {
             return Ok(SourceState::Dangling);
         }
-        if !scopes.contains(scope) {
+        if !scopes.contains(&session.scope) {
             return Ok(SourceState::ForeignScope);
         }
-        if !*owner_holds {
+        if !session.owner_holds {
             return Ok(SourceState::Tampered);
         }
-        read_on(connection, *number, id, place, intact, broken)?;
+        session.read_on(connection, place, erasures)?;
         let position = usize::try_from(entry.index).unwrap_or(usize::MAX);
-        Ok(match intact.get(position) {
+        Ok(match session.intact.get(position) {
             Some(hash)
                 if entry
                     .hash
@@ -132,42 +128,53 @@ impl Chain {
     }
 }
 
-/// Reads on from where the chain was left, up to `place` or the first entry
-/// that is not what was written.
-fn read_on(
-    connection: &Connection,
-    number: i64,
-    id: &str,
-    place: i64,
-    intact: &mut Vec<Hash>,
-    broken: &mut bool,
-) -> Result<()> {
-    if *broken || intact.len() as i64 > place {
-        return Ok(());
-    }
-    let mut statement = connection.prepare_cached(
-        "SELECT place, at, kind, payload_hash, prev, hash, salt, payload FROM entries
-         WHERE session = ?1 AND place BETWEEN ?2 AND ?3 ORDER BY place",
-    )?;
-    let mut rows = statement.query(params![number, intact.len() as i64, place])?;
-    while let Some(row) = rows.next()? {
-        match Stored::from_row(row) {
-            Some(stored)
-                if stored.index == intact.len() as u64
-                    && intact.last().is_none_or(|prev| stored.prev == prev)
-                    && stored.payload_fault().is_none()
-                    && stored.computed_hash(id, stored.index).as_slice() == stored.hash =>
-            {
-                // Equal to what was computed, which has that length.
-                intact.push(stored.computed_hash(id, stored.index));
-            }
-            _ => {
-                *broken = true;
-                return Ok(());
-            }
+impl Known {
+    /// Reads on from where the chain was left, up to `place` or the first entry
+    /// that is not what was written.
+    fn read_on(
+        &mut self,
+        connection: &Connection,
+        place: i64,
+        erasures: &mut Erasures,
+    ) -> Result<()> {
+        if self.broken || self.intact.len() as i64 > place {
+            return Ok(());
         }
+        let mut statement = connection.prepare_cached(
+            "SELECT place, at, kind, payload_hash, prev, hash, salt, payload, erased_by FROM entries
+             WHERE session = ?1 AND place BETWEEN ?2 AND ?3 ORDER BY place",
+        )?;
+        let mut rows = statement.query(params![self.number, self.intact.len() as i64, place])?;
+        while let Some(row) = rows.next()? {
+            let Some(hash) = self.next_hash(connection, row, erasures)? else {
+                self.broken = true;
+                return Ok(());
+            };
+            self.intact.push(hash);
+        }
+        Ok(())
     }
-    Ok(())
+
+    /// The hash of the next entry, if it is what was written.
+    fn next_hash(
+        &self,
+        connection: &Connection,
+        row: &Row<'_>,
+        erasures: &mut Erasures,
+    ) -> Result<Option<Hash>> {
+        let Some(stored) = Stored::from_row(row) else {
+            return Ok(None);
+        };
+        let hash = stored.computed_hash(&self.id, stored.index);
+        let follows = stored.index == self.intact.len() as u64
+            && self.intact.last().is_none_or(|prev| stored.prev == prev)
+            && hash.as_slice() == stored.hash;
+        let holds = follows
+            && stored
+                .payload_fault(connection, &self.id, erasures)?
+                .is_none();
+        Ok(holds.then_some(hash))
+    }
 }
 
 /// An entry as it lies in the file. Anything may have been done to it.
@@ -180,12 +187,13 @@ pub(super) struct Stored<'a> {
     pub(super) hash: &'a [u8],
     pub(super) salt: Option<&'a [u8]>,
     pub(super) payload: Option<&'a str>,
+    pub(super) erased_by: Option<i64>,
 }
 
 impl<'a> Stored<'a> {
-    /// Reads `place, at, kind, payload_hash, prev, hash, salt, payload`; none
-    /// when a column holds what was never written there.
-    pub(super) fn from_row(row: &'a rusqlite::Row<'_>) -> Option<Self> {
+    /// Reads `place, at, kind, payload_hash, prev, hash, salt, payload,
+    /// erased_by`; none when a column holds what was never written there.
+    pub(super) fn from_row(row: &'a Row<'_>) -> Option<Self> {
         let column = |index: usize| row.get_ref(index).ok();
         Some(Self {
             index: u64::try_from(column(0)?.as_i64().ok()?).ok()?,
@@ -196,19 +204,34 @@ impl<'a> Stored<'a> {
             hash: column(5)?.as_blob().ok()?,
             salt: column(6)?.as_blob_or_null().ok()?,
             payload: column(7)?.as_str_or_null().ok()?,
+            erased_by: column(8)?.as_i64_or_null().ok()?,
         })
     }
 
-    /// What is wrong with the payload. One that was erased with its salt is right.
-    pub(super) fn payload_fault(&self) -> Option<&'static str> {
-        match (self.salt, self.payload) {
-            (Some(salt), Some(payload)) => (form::payload_hash(salt, payload).as_slice()
-                != self.payload_hash)
-                .then_some("its payload was changed"),
-            (None, None) => None,
+    /// What is wrong with the payload, of an entry of `session`. One that was
+    /// erased with its salt is right, where an entry says so.
+    pub(super) fn payload_fault(
+        &self,
+        connection: &Connection,
+        session: &str,
+        erasures: &mut Erasures,
+    ) -> Result<Option<&'static str>> {
+        Ok(match (self.salt, self.payload) {
+            (Some(_), Some(_)) => (!self.payload_holds()).then_some("its payload was changed"),
+            (None, None) => {
+                (!erasures.on_record(connection, self.erased_by, session, self.index)?)
+                    .then_some("its payload was removed, and no entry says that it was erased")
+            }
             (Some(_), None) => Some("its payload was removed, and not by an erasure"),
             (None, Some(_)) => Some("its salt was removed"),
-        }
+        })
+    }
+
+    /// Whether the payload is there and is the one that was hashed.
+    pub(super) fn payload_holds(&self) -> bool {
+        self.salt.zip(self.payload).is_some_and(|(salt, payload)| {
+            form::payload_hash(salt, payload).as_slice() == self.payload_hash
+        })
     }
 
     /// The hash it would have as entry `index` of `session`.
@@ -228,24 +251,27 @@ impl<'a> Stored<'a> {
 /// Whether the session's row names the owner that its first entry names. The
 /// entry is in the chain, the row is not.
 pub(super) fn owner_holds(connection: &Connection, number: i64, owner: ScopeId) -> Result<bool> {
-    let payload: Option<Option<String>> = connection
-        .prepare_cached("SELECT payload FROM entries WHERE session = ?1 AND place = 0")?
-        .query_row([number], |row| row.get(0))
-        .optional()?;
-    // Erased: there is nothing left to compare with.
-    let Some(Some(payload)) = payload else {
-        return Ok(true);
-    };
-    let Ok(payload) = serde_json::from_str::<Value>(&payload) else {
-        return Ok(false);
-    };
     let Some(resource) = scope::resource(connection, owner)? else {
         return Ok(false);
     };
-    Ok(
+    Ok(beginning(connection, number)?.is_some_and(|payload| {
         payload["resource"].as_str() == Some(resource.resource.as_str())
-            && payload["team"].as_str() == resource.team.as_deref(),
-    )
+            && payload["team"].as_str() == resource.team.as_deref()
+    }))
+}
+
+/// What a session's first entry records. It is never erased.
+pub(super) fn beginning(connection: &Connection, number: i64) -> Result<Option<Value>> {
+    // As bytes, because what was tampered with need not even be UTF-8.
+    let payload: Option<Option<Vec<u8>>> = connection
+        .prepare_cached(
+            "SELECT CAST(payload AS BLOB) FROM entries WHERE session = ?1 AND place = 0",
+        )?
+        .query_row([number], |row| row.get(0))
+        .optional()?;
+    Ok(payload
+        .flatten()
+        .and_then(|payload| serde_json::from_slice(&payload).ok()))
 }
 
 /// Members of a payload that hold what came out of something, as opposed to

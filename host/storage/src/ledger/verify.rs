@@ -3,8 +3,9 @@
 use keepsake_types::limits;
 use rusqlite::{Connection, OptionalExtension};
 
+use super::erase::Erasures;
 use super::form;
-use super::source::{Stored, owner_holds};
+use super::source::{Stored, beginning, owner_holds};
 use crate::{Result, StorageError};
 
 /// What a verification found.
@@ -66,7 +67,8 @@ pub(super) fn verify(connection: &Connection, session: Option<&str>) -> Result<V
     if let Some(id) = session {
         if let Some(place) = sessions.iter().position(|session| session.id == id) {
             let before = place.checked_sub(1).map(|place| &sessions[place]);
-            check_session(connection, &sessions[place], before, &mut report)?;
+            let erasures = &mut Erasures::default();
+            check_session(connection, &sessions[place], before, erasures, &mut report)?;
             if place + 1 == sessions.len() {
                 check_newest(connection, &sessions, &mut report)?;
             }
@@ -79,8 +81,9 @@ pub(super) fn verify(connection: &Connection, session: Option<&str>) -> Result<V
         }
     } else {
         let mut before = None;
+        let mut erasures = Erasures::default();
         for session in &sessions {
-            check_session(connection, session, before, &mut report)?;
+            check_session(connection, session, before, &mut erasures, &mut report)?;
             before = Some(session);
         }
         check_newest(connection, &sessions, &mut report)?;
@@ -109,6 +112,7 @@ struct SessionRow {
     number: i64,
     id: String,
     scope: i64,
+    agent: String,
     entries: u64,
     first: Option<Vec<u8>>,
     head: Option<Vec<u8>>,
@@ -116,16 +120,17 @@ struct SessionRow {
 
 fn sessions(connection: &Connection) -> Result<Vec<SessionRow>> {
     let mut statement = connection.prepare_cached(
-        "SELECT number, id, scope, entries, first_hash, head_hash FROM sessions ORDER BY number",
+        "SELECT number, id, scope, agent, entries, first_hash, head_hash FROM sessions ORDER BY number",
     )?;
     let rows = statement.query_map([], |row| {
         Ok(SessionRow {
             number: row.get(0)?,
             id: row.get(1)?,
             scope: row.get(2)?,
-            entries: row.get(3)?,
-            first: row.get(4)?,
-            head: row.get(5)?,
+            agent: row.get(3)?,
+            entries: count(row.get(4)?),
+            first: row.get(5)?,
+            head: row.get(6)?,
         })
     })?;
     Ok(rows.collect::<rusqlite::Result<_>>()?)
@@ -135,6 +140,7 @@ fn check_session(
     connection: &Connection,
     session: &SessionRow,
     before: Option<&SessionRow>,
+    erasures: &mut Erasures,
     report: &mut VerifyReport,
 ) -> Result<()> {
     report.sessions += 1;
@@ -147,7 +153,7 @@ fn check_session(
             "a session that was created before this one was removed".to_owned(),
         );
     }
-    let walk = walk(connection, session, report)?;
+    let walk = walk(connection, session, erasures, report)?;
     if let Some(first) = &walk.first {
         let expected = before.map_or(Some(form::GENESIS.to_vec()), |before| before.first.clone());
         if expected.as_ref() != Some(&first.prev) {
@@ -190,6 +196,14 @@ fn check_session(
             "its resource or team is not the one that its first entry names".to_owned(),
         );
     }
+    let first_payload = beginning(connection, session.number)?;
+    if first_payload.is_some_and(|payload| payload["agent"].as_str() != Some(&session.agent)) {
+        report.fault(
+            id,
+            None,
+            "its agent is not the one that its first entry names".to_owned(),
+        );
+    }
     let head = walk.head.unwrap_or_default();
     if report.faults.len() == faults_before && session.head.as_ref() != Some(&head) {
         report.fault(
@@ -221,11 +235,17 @@ struct FirstEntry {
     hash: Vec<u8>,
 }
 
-fn walk(connection: &Connection, session: &SessionRow, report: &mut VerifyReport) -> Result<Walk> {
+fn walk(
+    connection: &Connection,
+    session: &SessionRow,
+    erasures: &mut Erasures,
+    report: &mut VerifyReport,
+) -> Result<Walk> {
     let id = session.id.as_str();
     let mut walk = Walk::default();
     let mut statement = connection.prepare_cached(
-        "SELECT place, at, kind, payload_hash, prev, hash, salt, payload, scope FROM entries
+        "SELECT place, at, kind, payload_hash, prev, hash, salt, payload, erased_by, scope
+         FROM entries
          WHERE session = ?1 ORDER BY place",
     )?;
     let mut rows = statement.query([session.number])?;
@@ -247,9 +267,15 @@ fn walk(connection: &Connection, session: &SessionRow, report: &mut VerifyReport
             // Unknown, so that one gap is one fault.
             walk.head = None;
         }
-        if let Some(what) = entry_fault(&stored, session, walk.head.as_deref()) {
+        let fault = match entry_fault(&stored, session, walk.head.as_deref()) {
+            None => stored
+                .payload_fault(connection, id, erasures)?
+                .map(str::to_owned),
+            fault => fault,
+        };
+        if let Some(what) = fault {
             report.fault(id, Some(stored.index), what);
-        } else if row.get::<_, i64>(8)? != session.scope {
+        } else if row.get::<_, i64>(9)? != session.scope {
             report.fault(
                 id,
                 Some(stored.index),
@@ -268,7 +294,7 @@ fn walk(connection: &Connection, session: &SessionRow, report: &mut VerifyReport
     Ok(walk)
 }
 
-/// What is wrong with one entry; the first thing that is.
+/// What is wrong with one entry, its payload aside; the first thing that is.
 fn entry_fault(stored: &Stored<'_>, session: &SessionRow, prev: Option<&[u8]>) -> Option<String> {
     if stored.computed_hash(&session.id, stored.index).as_slice() != stored.hash {
         let tried = session.entries.min(PLACES_TRIED);
@@ -282,9 +308,6 @@ fn entry_fault(stored: &Stored<'_>, session: &SessionRow, prev: Option<&[u8]>) -
                     .to_owned()
             }
         });
-    }
-    if let Some(what) = stored.payload_fault() {
-        return Some(what.to_owned());
     }
     if prev.is_some_and(|prev| prev != stored.prev) {
         return Some(format!(
@@ -303,6 +326,11 @@ fn missing(from: u64, to: u64) -> String {
     }
 }
 
+/// A count as the file has it. One below 0 was never written, and is as wrong as 0.
+fn count(stored: i64) -> u64 {
+    u64::try_from(stored).unwrap_or(0)
+}
+
 /// What the file says about its newest session.
 struct Newest {
     sessions: u64,
@@ -315,7 +343,7 @@ fn newest(connection: &Connection) -> Result<Option<Newest>> {
         .prepare_cached("SELECT sessions, newest, newest_first FROM chain")?
         .query_row([], |row| {
             Ok(Newest {
-                sessions: row.get(0)?,
+                sessions: count(row.get(0)?),
                 id: row.get(1)?,
                 first: row.get(2)?,
             })
@@ -369,7 +397,9 @@ fn check_newest(
 /// Entries that are left of a session whose row was removed.
 fn check_orphans(connection: &Connection, report: &mut VerifyReport) -> Result<()> {
     let mut statement = connection.prepare_cached(
-        "SELECT e.session, count(*), max(json_extract(e.payload, '$.session'))
+        // The first entry names the session, unless it was tampered with too.
+        "SELECT e.session, count(*), max(CASE WHEN e.place = 0 AND json_valid(e.payload)
+                THEN CAST(json_extract(e.payload, '$.session') AS TEXT) END)
          FROM entries e LEFT JOIN sessions s ON s.number = e.session
          WHERE s.number IS NULL GROUP BY e.session ORDER BY e.session",
     )?;

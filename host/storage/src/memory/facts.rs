@@ -7,7 +7,7 @@ use uuid::Uuid;
 
 use super::model::{Fact, FactFlags, FactPage, Verification};
 use super::{Memory, View, check_page, position, words};
-use crate::ledger::{Chains, Kind, SourceState};
+use crate::ledger::{self, Chains, Kind, SourceState};
 use crate::scope::{self, ScopeId};
 use crate::{Result, StorageError, json};
 
@@ -59,9 +59,13 @@ impl Memory {
         self.view.list_facts(after, limit).await
     }
 
-    /// Deletes facts for good. Ids that this memory does not know are passed
-    /// over. Answers how many were deleted. What the ledger recorded of them
-    /// stays.
+    /// Deletes facts for good: their texts, words and vectors, and the payloads
+    /// of the ledger entries that they were remembered by. The chain holds, and
+    /// the ledger says which payloads were erased. Ids that this memory does not
+    /// know are passed over. Answers how many were deleted.
+    ///
+    /// What was deleted is overwritten in the file; the write-ahead log beside
+    /// it may hold older pages until the last process closes the file.
     ///
     /// # Errors
     /// `Limit` `remember-many-facts` for too many ids.
@@ -76,14 +80,16 @@ impl Memory {
         }
         self.write(move |change| {
             let mut forgotten = Vec::new();
+            let mut entries = Vec::new();
             for id in ids {
                 if let Some(number) = number(change.connection, change.scope, &id)? {
-                    delete(change.connection, change.scope, number)?;
+                    entries.extend(delete(change.connection, change.scope, number)?);
                     forgotten.push(id);
                 }
             }
             if !forgotten.is_empty() {
                 change.record(&Kind::FactForgotten, json!({ "facts": forgotten }))?;
+                ledger::erase(change.connection, change.number, &entries)?;
             }
             Ok(forgotten.len() as u64)
         })
@@ -257,7 +263,8 @@ pub(super) fn number(connection: &Connection, scope: ScopeId, id: &str) -> Resul
         .optional()?)
 }
 
-fn delete(connection: &Connection, scope: ScopeId, number: i64) -> Result<()> {
+/// Deletes a fact. Answers with the numbers of the entries that quote it.
+fn delete(connection: &Connection, scope: ScopeId, number: i64) -> Result<Vec<i64>> {
     let (content, length): (String, u64) = connection
         .prepare_cached("SELECT content, words FROM facts WHERE number = ?1")?
         .query_row([number], |row| Ok((row.get(0)?, row.get(1)?)))?;
@@ -268,7 +275,11 @@ fn delete(connection: &Connection, scope: ScopeId, number: i64) -> Result<()> {
     connection
         .prepare_cached("UPDATE scopes SET facts = facts - 1, words = words - ?2 WHERE id = ?1")?
         .execute(params![scope, length])?;
-    Ok(())
+    let entries = connection
+        .prepare_cached("DELETE FROM fact_entries WHERE fact = ?1 RETURNING entry")?
+        .query_map([number], |row| row.get(0))?
+        .collect::<rusqlite::Result<_>>()?;
+    Ok(entries)
 }
 
 /// The numbers of the newest current facts before one, newest first.

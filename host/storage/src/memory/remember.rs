@@ -178,8 +178,7 @@ fn repeat(
     if !ended.is_empty() {
         payload.insert("superseded".to_owned(), json!(ended));
     }
-    change.record(&Kind::FactRepeated, Value::Object(payload))?;
-    Ok(())
+    change.record_for_fact(&Kind::FactRepeated, Value::Object(payload), number)
 }
 
 /// Adds the members of new metadata and extras to those of a known fact.
@@ -271,11 +270,11 @@ fn insert(
     let mut payload = described(checked, source);
     payload.insert("fact".to_owned(), json!(id));
     if ended.is_empty() {
-        change.record(&Kind::FactRemembered, Value::Object(payload))?;
+        change.record_for_fact(&Kind::FactRemembered, Value::Object(payload), number)?;
         return Ok((number, Outcome::Stored));
     }
     payload.insert("superseded".to_owned(), json!(ended));
-    change.record(&Kind::FactSuperseded, Value::Object(payload))?;
+    change.record_for_fact(&Kind::FactSuperseded, Value::Object(payload), number)?;
     Ok((number, Outcome::Superseded))
 }
 

@@ -10,7 +10,7 @@ use super::supersede::unknown_superseded;
 use crate::{Result, StorageError};
 
 /// Checks facts by every rule that needs no file, so that nothing is spent on
-/// facts which [`Memory::remember_many`] would refuse.
+/// facts which [`Memory::remember_many`](crate::Memory::remember_many) would refuse.
 ///
 /// # Errors
 /// As `remember_many`, without those about sources and vectors.
