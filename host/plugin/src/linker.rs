@@ -1,19 +1,20 @@
 //! What a component of each kind is linked with. An interface that is not
 //! linked cannot be called, whatever a plugin imports.
 
-use wasmtime::component::{HasData, Linker};
+use wasmtime::component::{HasData, Linker, ResourceType};
 
 use crate::bindings::agent::keepsake::host as interfaces;
 use crate::capability::agents::Agents;
 use crate::capability::embeddings::{EmbeddingsView, HasEmbeddings};
 use crate::capability::log::HasLog;
 use crate::capability::memory::{HasMemory, MemoryView};
-use crate::capability::model::{HasModel, ModelView};
+use crate::capability::model::{Completion, HasModel, ModelView};
 use crate::capability::sandbox::{HasSandbox, SandboxView};
 use crate::capability::session::{HasSession, SessionView};
 use crate::capability::settings::HasSettings;
 use crate::engine::PluginEngine;
 use crate::error::PluginError;
+use crate::report::WIT_VERSION;
 use crate::state::State;
 
 /// What providers get: settings and a log, and WASI without any right.
@@ -25,6 +26,19 @@ pub(crate) fn for_provider(engine: &PluginEngine) -> wasmtime::Result<Linker<Sta
         &mut state.settings
     })?;
     interfaces::log::add_to_linker::<State, HasLog>(&mut linker, |state| &mut state.log)?;
+    Ok(linker)
+}
+
+/// What model providers get besides: the types of the interface that they
+/// export, which their components may import, and none of its functions.
+pub(crate) fn for_model_provider(engine: &PluginEngine) -> wasmtime::Result<Linker<State>> {
+    let mut linker = for_provider(engine)?;
+    let name = format!("keepsake:host/model@{WIT_VERSION}");
+    linker.instance(&name)?.resource(
+        "completion",
+        ResourceType::host::<Completion>(),
+        |_, _| Ok(()),
+    )?;
     Ok(linker)
 }
 

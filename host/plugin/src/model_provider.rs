@@ -56,7 +56,7 @@ impl ModelPlugin {
     ) -> Result<Arc<Self>, PluginError> {
         let plugin = plugin.expect(PluginKind::ModelProvider)?;
         let name = plugin.name().to_owned();
-        let pre = linker::for_provider(engine)
+        let pre = linker::for_model_provider(engine)
             .and_then(|linker| linker.instantiate_pre(&plugin.component))
             .and_then(ModelProviderPre::new)
             .map_err(|error| linker::does_not_fit(&name, &error))?;

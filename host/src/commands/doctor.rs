@@ -81,7 +81,7 @@ async fn database(app: &App) -> Finding {
             Ok((check, _)) if !check.sound => Err(format!(
                 "{} is damaged: {}; stop every host that uses it, keep a copy, and restore a backup",
                 path.display(),
-                check.problems.join("; ")
+                check.damage.join("; ")
             )),
             Ok((_, ledger)) if !ledger.intact => Err(format!(
                 "{}: the ledger was altered after it was written; `host ledger verify` names the entries",
