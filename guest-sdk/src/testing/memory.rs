@@ -1,0 +1,432 @@
+//! Memory in this process.
+
+use std::cell::{Cell, RefCell};
+use std::collections::BTreeMap;
+
+use serde_json::{Map, Value, json};
+
+use super::{Host, recall};
+use crate::error::{Error, Result};
+use crate::host::ScopeHost;
+use crate::memory::{
+    EntryRef, Episode, EpisodePage, Fact, FactPage, NewFact, Outcome, Recollection, Remembered,
+    Verification, WorkingPage,
+};
+use crate::wit;
+
+/// When a test begins: 2026-01-01. Each event takes a millisecond.
+const BEGINNING: u64 = 1_767_225_600_000;
+
+/// The memory of all resources, and what happened.
+#[derive(Default)]
+pub(super) struct Store {
+    resources: RefCell<BTreeMap<String, Resource>>,
+    entries: RefCell<Vec<Entry>>,
+    ticks: Cell<u64>,
+}
+
+#[derive(Default)]
+struct Resource {
+    working: BTreeMap<String, Value>,
+    profile: Map<String, Value>,
+    /// Oldest first.
+    facts: Vec<Fact>,
+}
+
+struct Entry {
+    resource: String,
+    reference: EntryRef,
+    at: u64,
+    kind: String,
+    payload: Value,
+}
+
+impl Store {
+    pub(super) fn now(&self) -> u64 {
+        BEGINNING + self.ticks.get()
+    }
+
+    fn tick(&self) -> u64 {
+        self.ticks.set(self.ticks.get() + 1);
+        self.now()
+    }
+
+    pub(super) fn record(
+        &self,
+        resource: &str,
+        session: &str,
+        kind: &str,
+        payload: Value,
+    ) -> EntryRef {
+        let at = self.tick();
+        let mut entries = self.entries.borrow_mut();
+        let index = entries
+            .iter()
+            .filter(|entry| entry.reference.session == session)
+            .count() as u64;
+        let reference = EntryRef {
+            session: session.to_owned(),
+            index,
+            hash: None,
+        };
+        entries.push(Entry {
+            resource: resource.to_owned(),
+            reference: reference.clone(),
+            at,
+            kind: kind.to_owned(),
+            payload,
+        });
+        reference
+    }
+
+    pub(super) fn profile(&self, resource: &str) -> Value {
+        self.read(resource, |resource| Value::Object(resource.profile.clone()))
+    }
+
+    pub(super) fn get(&self, resource: &str, key: &str) -> Option<Value> {
+        self.read(resource, |resource| resource.working.get(key).cloned())
+    }
+
+    /// Current facts, newest first.
+    pub(super) fn facts(&self, resource: &str) -> Vec<Fact> {
+        let now = self.now();
+        self.read(resource, |resource| {
+            let current = resource.facts.iter().rev().filter(|fact| holds(fact, now));
+            current.cloned().collect()
+        })
+    }
+
+    fn read<T>(&self, resource: &str, read: impl FnOnce(&Resource) -> T) -> T {
+        let mut resources = self.resources.borrow_mut();
+        read(resources.entry(resource.to_owned()).or_default())
+    }
+
+    fn write<T>(&self, resource: &str, write: impl FnOnce(&mut Resource) -> T) -> T {
+        let mut resources = self.resources.borrow_mut();
+        write(resources.entry(resource.to_owned()).or_default())
+    }
+
+    fn check_source(&self, resource: &str, fact: &NewFact) -> Result<()> {
+        let Some(source) = &fact.source else {
+            return match fact.quote {
+                Some(_) => Err(Error::invalid("a quote needs the source that it is taken from")),
+                None => Ok(()),
+            };
+        };
+        let entries = self.entries.borrow();
+        let entry = entries.iter().find(|entry| {
+            entry.resource == resource
+                && entry.reference.session == source.session
+                && entry.reference.index == source.index
+        });
+        let Some(entry) = entry else {
+            return Err(Error::invalid("the source is no entry of this scope"));
+        };
+        let printed = |key: &str| entry.payload[key].as_str().unwrap_or_default();
+        match &fact.quote {
+            Some(quote) if !printed("stdout").contains(quote) && !printed("stderr").contains(quote) => {
+                Err(Error::invalid("the quote does not stand in the source's output"))
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+fn holds(fact: &Fact, now: u64) -> bool {
+    fact.valid_until.is_none_or(|until| until > now)
+}
+
+/// One resource's memory as an agent sees it.
+pub(super) struct TestScope {
+    host: Host,
+    resource: String,
+}
+
+impl TestScope {
+    pub(super) fn new(host: Host) -> Self {
+        let resource = host.shared.resource.borrow().clone();
+        Self { host, resource }
+    }
+
+    fn store(&self) -> &Store {
+        &self.host.shared.store
+    }
+
+    fn remember(&self, new: &NewFact) -> Remembered {
+        let at = self.store().tick();
+        let mut outcome = Outcome::Stored;
+        let fact = self.store().write(&self.resource, |resource| {
+            let known = resource.facts.iter_mut().find(|fact| {
+                holds(fact, at) && fact.content == new.content && fact.attribute == new.attribute
+            });
+            if let Some(known) = known {
+                outcome = Outcome::Repeated;
+                known.updated_at = at;
+                if known.source.is_none() && new.source.is_some() {
+                    known.source.clone_from(&new.source);
+                    known.verification = Verification::Verified;
+                }
+                return known.clone();
+            }
+            let fact = fact(new, format!("fact-{at}"), at);
+            for older in resource.facts.iter_mut().filter(|older| holds(older, at)) {
+                let same_value = new.attribute.is_some()
+                    && older.attribute == new.attribute
+                    && older.subject == new.subject;
+                if same_value || new.supersedes.contains(&older.id) {
+                    outcome = Outcome::Superseded;
+                    older.valid_until = Some(at);
+                    older.superseded_by = Some(fact.id.clone());
+                }
+            }
+            resource.facts.push(fact.clone());
+            fact
+        });
+        Remembered {
+            outcome,
+            fact,
+            near: Vec::new(),
+        }
+    }
+}
+
+fn fact(new: &NewFact, id: String, at: u64) -> Fact {
+    Fact {
+        id,
+        content: new.content.clone(),
+        metadata: new.metadata.clone().unwrap_or_else(|| "{}".to_owned()),
+        source: new.source.clone(),
+        verification: match new.source {
+            Some(_) => Verification::Verified,
+            None => Verification::Unverified,
+        },
+        created_at: at,
+        updated_at: at,
+        subject: new.subject.clone(),
+        attribute: new.attribute.clone(),
+        valid_from: new.valid_from.unwrap_or(at),
+        valid_until: new.expires_at,
+        superseded_by: None,
+        thread: new.thread.clone(),
+        position: new.position,
+        instruction_like: false,
+        masked: false,
+        extras: None,
+    }
+}
+
+impl ScopeHost for TestScope {
+    fn get(&self, key: &str) -> Result<Option<String>> {
+        let value = self.store().get(&self.resource, key);
+        Ok(value.map(|value| value.to_string()))
+    }
+
+    fn set(&self, key: &str, value: &str) -> Result<()> {
+        if key.is_empty() || key.len() > 256 || key.contains(char::is_control) {
+            return Err(Error::invalid(
+                "a key is from 1 to 256 bytes without control characters",
+            ));
+        }
+        let value = serde_json::from_str(value)?;
+        self.store().write(&self.resource, |resource| {
+            resource.working.insert(key.to_owned(), value);
+        });
+        Ok(())
+    }
+
+    fn compare_and_set(
+        &self,
+        key: &str,
+        expected: Option<&str>,
+        value: Option<&str>,
+    ) -> Result<bool> {
+        let parse = |text: Option<&str>| text.map(serde_json::from_str::<Value>).transpose();
+        if self.store().get(&self.resource, key) != parse(expected)? {
+            return Ok(false);
+        }
+        match value {
+            Some(value) => self.set(key, value)?,
+            None => {
+                self.delete(key)?;
+            }
+        }
+        Ok(true)
+    }
+
+    fn delete(&self, key: &str) -> Result<bool> {
+        let deleted = self
+            .store()
+            .write(&self.resource, |resource| resource.working.remove(key));
+        Ok(deleted.is_some())
+    }
+
+    fn list_working(&self, page: &wit::types::Page) -> Result<WorkingPage> {
+        let limit = page.limit as usize;
+        let mut items: Vec<_> = self.store().read(&self.resource, |resource| {
+            let after = page.after.as_deref().unwrap_or_default();
+            let rest = resource.working.iter().filter(|(key, _)| key.as_str() > after);
+            rest.take(limit + 1)
+                .map(|(key, value)| (key.clone(), value.to_string()))
+                .collect()
+        });
+        let more = items.len() > limit;
+        items.truncate(limit);
+        let last = items.last().map(|(key, _)| key.clone());
+        Ok(WorkingPage {
+            items,
+            next: last.filter(|_| more),
+        })
+    }
+
+    fn profile(&self) -> Result<String> {
+        Ok(self.store().profile(&self.resource).to_string())
+    }
+
+    fn update_profile(&self, patch: &str) -> Result<String> {
+        let patch: Value = serde_json::from_str(patch)?;
+        let Value::Object(_) = patch else {
+            return Err(Error::invalid("a profile is an object, and so is its patch"));
+        };
+        let mut profile = self.store().profile(&self.resource);
+        merge(&mut profile, patch);
+        let text = profile.to_string();
+        if let Value::Object(profile) = profile {
+            self.store()
+                .write(&self.resource, |resource| resource.profile = profile);
+        }
+        Ok(text)
+    }
+
+    fn clear_profile(&self) -> Result<()> {
+        self.store()
+            .write(&self.resource, |resource| resource.profile.clear());
+        Ok(())
+    }
+
+    fn remember_many(&self, facts: &[NewFact]) -> Result<Vec<Remembered>> {
+        for fact in facts {
+            if fact.content.trim().is_empty() {
+                return Err(Error::invalid("a fact must not be empty"));
+            }
+            if fact.subject.is_some() != fact.attribute.is_some() {
+                return Err(Error::invalid(
+                    "a fact's subject and attribute are given together or not at all",
+                ));
+            }
+            self.store().check_source(&self.resource, fact)?;
+        }
+        Ok(facts.iter().map(|fact| self.remember(fact)).collect())
+    }
+
+    fn recall(&self, query: &str, options: &wit::memory::RecallOptions) -> Result<Recollection> {
+        let facts = self.store().facts(&self.resource);
+        let facts = recall::recall(&facts, query, options);
+        let receipt = self
+            .host
+            .record("recalled", json!({ "query": query, "facts": facts.len() }));
+        Ok(Recollection { facts, receipt })
+    }
+
+    fn find(&self, id: &str) -> Result<Option<Fact>> {
+        Ok(self.store().read(&self.resource, |resource| {
+            resource.facts.iter().find(|fact| fact.id == id).cloned()
+        }))
+    }
+
+    fn list_facts(&self, page: &wit::types::Page) -> Result<FactPage> {
+        let all = self.store().facts(&self.resource);
+        let begin = match &page.after {
+            Some(after) => all
+                .iter()
+                .position(|fact| fact.id == *after)
+                .map(|place| place + 1)
+                .ok_or_else(|| Error::invalid("no page answered with this"))?,
+            None => 0,
+        };
+        let end = all.len().min(begin + page.limit as usize);
+        let facts = all[begin..end].to_vec();
+        let next = facts.last().map(|fact| fact.id.clone());
+        Ok(FactPage {
+            facts,
+            next: next.filter(|_| end < all.len()),
+        })
+    }
+
+    fn forget(&self, ids: &[String]) -> Result<u64> {
+        Ok(self.store().write(&self.resource, |resource| {
+            let before = resource.facts.len();
+            resource.facts.retain(|fact| !ids.contains(&fact.id));
+            (before - resource.facts.len()) as u64
+        }))
+    }
+
+    fn expire(&self, id: &str, at: u64) -> Result<bool> {
+        Ok(self.store().write(&self.resource, |resource| {
+            let found = resource.facts.iter_mut().find(|fact| fact.id == id);
+            found.map(|fact| fact.valid_until = Some(at)).is_some()
+        }))
+    }
+
+    fn snippet(&self, options: &wit::memory::SnippetOptions) -> Result<String> {
+        let facts = self.store().facts(&self.resource);
+        Ok(self.store().read(&self.resource, |resource| {
+            recall::snippet(&resource.profile, &resource.working, &facts, options)
+        }))
+    }
+
+    fn episodes(&self, options: &wit::memory::EpisodeOptions) -> Result<EpisodePage> {
+        let entries = self.store().entries.borrow();
+        let wanted = entries.iter().enumerate().filter(|(_, entry)| {
+            entry.resource == self.resource
+                && options
+                    .session
+                    .as_ref()
+                    .is_none_or(|session| *session == entry.reference.session)
+                && options.since.is_none_or(|since| entry.at >= since)
+                && options.until.is_none_or(|until| entry.at < until)
+        });
+        let after = match &options.page.after {
+            Some(after) => after
+                .parse::<usize>()
+                .map_err(|_| Error::invalid("no page answered with this"))?
+                + 1,
+            None => 0,
+        };
+        let mut rest: Vec<_> = wanted.filter(|(place, _)| *place >= after).collect();
+        let limit = options.page.limit as usize;
+        let more = rest.len() > limit;
+        rest.truncate(limit);
+        let next = rest.last().map(|(place, _)| place.to_string());
+        Ok(EpisodePage {
+            episodes: rest
+                .into_iter()
+                .map(|(_, entry)| Episode {
+                    entry: entry.reference.clone(),
+                    at: entry.at,
+                    kind: entry.kind.clone(),
+                    payload: entry.payload.to_string(),
+                })
+                .collect(),
+            next: next.filter(|_| more),
+        })
+    }
+}
+
+/// A JSON merge patch (RFC 7386).
+fn merge(target: &mut Value, patch: Value) {
+    let Value::Object(patch) = patch else {
+        *target = patch;
+        return;
+    };
+    if !target.is_object() {
+        *target = json!({});
+    }
+    let Value::Object(members) = target else { return };
+    for (key, value) in patch {
+        if value.is_null() {
+            members.remove(&key);
+        } else {
+            merge(members.entry(key).or_insert(Value::Null), value);
+        }
+    }
+}
