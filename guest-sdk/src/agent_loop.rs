@@ -171,7 +171,11 @@ impl<'a> AgentLoop<'a> {
             if piece.is_empty() {
                 return Ok(());
             }
-            let gap = if first && !said.is_empty() { "\n\n" } else { "" };
+            let gap = if first && !said.is_empty() {
+                "\n\n"
+            } else {
+                ""
+            };
             first = false;
             let piece = format!("{gap}{piece}");
             if self.stream {

@@ -111,7 +111,7 @@ pub struct Running(RefCell<Answer>);
 
 impl exported_model::GuestCompletion for Running {
     fn next(&self) -> Told<Option<exported_model::Delta>> {
-        let delta = asked(&self.0, Answer::next)?;
+        let delta = asked(&self.0, Answer::next_delta)?;
         Ok(delta.map(|delta| match delta {
             Delta::Text(text) => exported_model::Delta::Text(text),
             Delta::ToolCall(call) => {

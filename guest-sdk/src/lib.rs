@@ -26,9 +26,7 @@ pub mod testing;
 pub mod tool;
 mod wit;
 
-pub use agent_loop::{
-    AgentLoop, CALLS_PER_ROUND, CallMade, Outcome, ROUNDS, TOOL_ANSWER_BYTES,
-};
+pub use agent_loop::{AgentLoop, CALLS_PER_ROUND, CallMade, Outcome, ROUNDS, TOOL_ANSWER_BYTES};
 pub use context::Context;
 pub use error::{Error, Result};
 pub use memory_tools::{
@@ -45,7 +43,5 @@ pub use session::{Session, SessionInfo};
 pub mod __private {
     pub use crate::bindings::agent_plugin::keepsake::host::types;
     pub use crate::bindings::{agent_plugin, embedding_provider, model_provider};
-    pub use crate::exports::{
-        Running, chat, describe, embed, embedding_info, handle, model_info,
-    };
+    pub use crate::exports::{Running, chat, describe, embed, embedding_info, handle, model_info};
 }

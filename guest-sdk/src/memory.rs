@@ -80,7 +80,10 @@ impl Scope {
         let mut all = Map::new();
         let mut after = None;
         loop {
-            let page = self.host.list_working(&Page { after, limit: 1_000 })?;
+            let page = self.host.list_working(&Page {
+                after,
+                limit: 1_000,
+            })?;
             for (key, value) in page.items {
                 all.insert(key, serde_json::from_str(&value)?);
             }

@@ -186,7 +186,7 @@ impl Answer {
     ///
     /// # Errors
     /// When the answer breaks off.
-    pub fn next(&mut self) -> Result<Option<Delta>> {
+    pub fn next_delta(&mut self) -> Result<Option<Delta>> {
         self.0.next()
     }
 
@@ -226,7 +226,7 @@ mod tests {
         let mut answer = Answer::pieces(vec!["one ".into(), "two".into()], response.clone());
         let mut text = String::new();
         let mut calls = 0;
-        while let Some(delta) = answer.next().unwrap() {
+        while let Some(delta) = answer.next_delta().unwrap() {
             match delta {
                 Delta::Text(piece) => text.push_str(&piece),
                 Delta::ToolCall(_) => calls += 1,
@@ -235,6 +235,9 @@ mod tests {
         }
         assert_eq!((text.as_str(), calls), ("one two", 1));
         assert_eq!(answer.finish().unwrap(), response);
-        assert_eq!(Answer::whole(Response::text("m", "")).next().unwrap(), None);
+        assert_eq!(
+            Answer::whole(Response::text("m", "")).next_delta().unwrap(),
+            None
+        );
     }
 }

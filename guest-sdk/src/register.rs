@@ -16,7 +16,8 @@ macro_rules! register_agent {
                 }
                 fn handle(
                     turn: exported::Turn,
-                ) -> ::core::result::Result<exported::Reply, $crate::__private::types::Error> {
+                ) -> ::core::result::Result<exported::Reply, $crate::__private::types::Error>
+                {
                     $crate::__private::handle::<$agent>(turn)
                 }
             }

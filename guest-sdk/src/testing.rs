@@ -216,7 +216,10 @@ impl Host {
         self.record("turn-started", json!({ "turn": turn, "message": message }));
         let reply = A::handle(&self.session(), Turn::new(message));
         match &reply {
-            Ok(reply) => self.record("turn-completed", json!({ "turn": turn, "reply": reply.text })),
+            Ok(reply) => self.record(
+                "turn-completed",
+                json!({ "turn": turn, "reply": reply.text }),
+            ),
             Err(error) => self.record(
                 "turn-failed",
                 json!({ "turn": turn, "error": error.to_string() }),
@@ -294,12 +297,7 @@ impl Host {
 
 impl Surroundings for Host {
     fn setting(&self, key: &str) -> Result<Option<String>> {
-        Ok(self
-            .shared
-            .settings
-            .borrow()
-            .get(key)
-            .map(Value::to_string))
+        Ok(self.shared.settings.borrow().get(key).map(Value::to_string))
     }
 
     fn log(&self, level: Level, message: &str, _fields: Option<&str>) {
@@ -363,7 +361,9 @@ impl HostFunctions for Host {
         self.works(Part::Model)?;
         self.shared.requests.borrow_mut().push(request.clone());
         if let Some(answer) = self.shared.answers.borrow_mut().pop_front() {
-            return Ok(Box::new(TestCompletion(RefCell::new(Answer::whole(answer?)))));
+            return Ok(Box::new(TestCompletion(RefCell::new(Answer::whole(
+                answer?,
+            )))));
         }
         let model = self.shared.model.borrow();
         let Some(model) = &*model else {
@@ -387,7 +387,7 @@ struct TestCompletion(RefCell<Answer>);
 
 impl CompletionHost for TestCompletion {
     fn next(&self) -> Result<Option<Delta>> {
-        self.0.borrow_mut().next()
+        self.0.borrow_mut().next_delta()
     }
 
     fn finish(&self) -> Result<Response> {

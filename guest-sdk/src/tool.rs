@@ -53,11 +53,17 @@ impl<'a> Tool<'a> {
         // Models do without these, and they cost tokens.
         schema.remove("$schema");
         schema.remove("title");
-        Self::with_schema(name, description, &schema.to_value(), move |session, value| {
-            let arguments = serde_json::from_value(value)
-                .map_err(|error| Error::Invalid(format!("the arguments do not fit: {error}")))?;
-            Ok(serde_json::to_value(run(session, arguments)?)?)
-        })
+        Self::with_schema(
+            name,
+            description,
+            &schema.to_value(),
+            move |session, value| {
+                let arguments = serde_json::from_value(value).map_err(|error| {
+                    Error::Invalid(format!("the arguments do not fit: {error}"))
+                })?;
+                Ok(serde_json::to_value(run(session, arguments)?)?)
+            },
+        )
     }
 
     /// A tool whose arguments fit a schema of its own.

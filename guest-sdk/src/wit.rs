@@ -1,5 +1,7 @@
 //! Short names for the generated modules.
 
+pub(crate) use crate::bindings::agent_plugin::keepsake::host::{agents, memory, types};
+#[cfg(target_arch = "wasm32")]
 pub(crate) use crate::bindings::agent_plugin::keepsake::host::{
-    agents, embeddings, log, memory, model, sandbox, session, types,
+    embeddings, log, model, sandbox, session,
 };

@@ -93,9 +93,8 @@ const KEYS: [(&str, &str); 10] = [
 impl Config {
     /// Reads what there is to read and decides.
     pub(crate) fn load(common: &Common, parts: &Parts) -> Result<Self, Failure> {
-        let here = std::env::current_dir().map_err(|error| {
-            wrong(format!("the working directory cannot be read: {error}"))
-        })?;
+        let here = std::env::current_dir()
+            .map_err(|error| wrong(format!("the working directory cannot be read: {error}")))?;
         let path = match &common.config {
             Some(path) => Some(here.join(path)),
             None => here
@@ -132,9 +131,9 @@ impl Config {
         let origin = path
             .as_deref()
             .map_or("the configuration".into(), |path| format!("{path:?}"));
-        let file: File = table
-            .try_into()
-            .map_err(|error: toml::de::Error| wrong(format!("{origin}: {}", error.message())))?;
+        let file: File = table.try_into().map_err(|error: toml::de::Error| {
+            wrong(format!("{origin}: {}", error.to_string().trim()))
+        })?;
         let data = match common.data.clone().or(file.data) {
             Some(data) => data_base.join(data),
             None => default_data,
@@ -228,8 +227,11 @@ fn settings(
 }
 
 fn read(path: &Path) -> Result<toml::Table, Failure> {
-    let text = std::fs::read_to_string(path)
-        .map_err(|error| wrong(format!("the configuration {path:?} cannot be read: {error}")))?;
+    let text = std::fs::read_to_string(path).map_err(|error| {
+        wrong(format!(
+            "the configuration {path:?} cannot be read: {error}"
+        ))
+    })?;
     let table: toml::Table = text
         .parse()
         .map_err(|error: toml::de::Error| wrong(format!("{path:?} is not valid TOML:\n{error}")))?;
@@ -276,7 +278,9 @@ fn check_key(path: &Path, key: &str) -> Result<(), Failure> {
             format!("known keys are {}, and [settings.PLUGIN]", known.join(", "))
         }
     };
-    Err(wrong(format!("{path:?}: unknown key `{key}`; {suggestion}")))
+    Err(wrong(format!(
+        "{path:?}: unknown key `{key}`; {suggestion}"
+    )))
 }
 
 /// Puts `HOST_*` variables into the table, as what they would be in the file.
@@ -287,19 +291,21 @@ fn apply_variables(table: &mut toml::Table) -> Result<(), Failure> {
         };
         let value = match key {
             "data" | "embeddings" | "model" | "sandbox.backend" => toml::Value::String(text),
-            "sandbox.allow-unisolated" | "sandbox.network" => toml::Value::Boolean(
-                text.parse()
-                    .map_err(|_| wrong(format!("{variable} is {text:?}; it must be true or false")))?,
-            ),
-            "limits.turn-seconds" | "limits.turn-cpu-seconds" => {
-                toml::Value::Float(text.parse().map_err(|_| {
-                    wrong(format!("{variable} is {text:?}; it must be a number of seconds"))
+            "sandbox.allow-unisolated" | "sandbox.network" => {
+                toml::Value::Boolean(text.parse().map_err(|_| {
+                    wrong(format!("{variable} is {text:?}; it must be true or false"))
                 })?)
             }
-            _ => toml::Value::Integer(
-                text.parse()
-                    .map_err(|_| wrong(format!("{variable} is {text:?}; it must be a whole number")))?,
-            ),
+            "limits.turn-seconds" | "limits.turn-cpu-seconds" => {
+                toml::Value::Float(text.parse().map_err(|_| {
+                    wrong(format!(
+                        "{variable} is {text:?}; it must be a number of seconds"
+                    ))
+                })?)
+            }
+            _ => toml::Value::Integer(text.parse().map_err(|_| {
+                wrong(format!("{variable} is {text:?}; it must be a whole number"))
+            })?),
         };
         match key.split_once('.') {
             Some((outer, inner)) => {
@@ -336,7 +342,9 @@ mod tests {
     #[test]
     fn an_unknown_key_is_an_error_that_names_the_nearest() {
         assert!(problem("embedings = \"x\"").contains("did you mean `embeddings`?"));
-        assert!(problem("[limits]\nturn-second = 1").contains("did you mean `limits.turn-seconds`?"));
+        assert!(
+            problem("[limits]\nturn-second = 1").contains("did you mean `limits.turn-seconds`?")
+        );
         assert!(problem("[sandbx]\nbackend = \"local\"").contains("did you mean `sandbox`?"));
         assert!(problem("colour = 1").contains("known keys are data"));
         assert!(problem("sandbox = \"local\"").contains("[sandbox]"));

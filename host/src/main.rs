@@ -74,7 +74,9 @@ fn log_to_standard_error(verbose: u8) {
     let default = match verbose {
         0 => "warn",
         1 => "warn,plugin=info,host=info",
-        _ => "warn,plugin=trace,host=debug,keepsake_plugin=debug,keepsake_storage=debug,keepsake_sandbox=debug",
+        _ => {
+            "warn,plugin=trace,host=debug,keepsake_plugin=debug,keepsake_storage=debug,keepsake_sandbox=debug"
+        }
     };
     let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new(default));
     tracing_subscriber::fmt()

@@ -100,7 +100,10 @@ mod tests {
 
     #[test]
     fn a_terminal_never_obeys_what_is_printed() {
-        assert_eq!(printable("a\u{1b}[2Jb\tc\nd\u{7}"), "a\\u{1b}[2Jb\tc\nd\\u{7}");
+        assert_eq!(
+            printable("a\u{1b}[2Jb\tc\nd\u{7}"),
+            "a\\u{1b}[2Jb\tc\nd\\u{7}"
+        );
         assert_eq!(one_line("a\nb", 10), "a b");
         assert_eq!(one_line("abcdef", 4), "abc…");
     }

@@ -5,12 +5,23 @@ use crate::program::{Folder, finish};
 #[test]
 fn an_unknown_key_is_an_error_that_suggests_the_near_one() {
     for (toml, suggestion) in [
-        ("embedings = \"embed-static\"\n", "did you mean `embeddings`?"),
-        ("[limits]\nturn-second = 4\n", "did you mean `limits.turn-seconds`?"),
-        ("[sandbox]\nnetwrok = true\n", "did you mean `sandbox.network`?"),
+        (
+            "embedings = \"embed-static\"\n",
+            "did you mean `embeddings`?",
+        ),
+        (
+            "[limits]\nturn-second = 4\n",
+            "did you mean `limits.turn-seconds`?",
+        ),
+        (
+            "[sandbox]\nnetwrok = true\n",
+            "did you mean `sandbox.network`?",
+        ),
     ] {
         let folder = Folder::configured(toml);
-        folder.host(&["doctor"]).failed(2, &["host.toml", "unknown key", suggestion]);
+        folder
+            .host(&["doctor"])
+            .failed(2, &["host.toml", "unknown key", suggestion]);
         folder.unruly("emit hello").failed(2, &[suggestion]);
         assert!(!folder.path().join(".keepsake").exists());
     }
@@ -18,12 +29,18 @@ fn an_unknown_key_is_an_error_that_suggests_the_near_one() {
 
 #[test]
 fn a_value_of_the_wrong_kind_is_told_with_its_key() {
-    Folder::configured("[limits]\nmemory-mib = \"much\"\n").host(&["doctor"]).failed(2, &["memory-mib"]);
+    Folder::configured("[limits]\nmemory-mib = \"much\"\n")
+        .host(&["doctor"])
+        .failed(2, &["memory-mib"]);
     Folder::configured("[limits]\nmemory-mib = 1000000\n")
         .host(&["doctor"])
         .failed(2, &["limits.memory-mib", "from 2 to"]);
-    Folder::configured("[sandbox]\nbackend = \"cloud\"\n").host(&["doctor"]).failed(2, &["cloud", "local"]);
-    Folder::configured("data = \n").host(&["doctor"]).failed(2, &["not valid TOML", "host.toml"]);
+    Folder::configured("[sandbox]\nbackend = \"cloud\"\n")
+        .host(&["doctor"])
+        .failed(2, &["cloud", "local"]);
+    Folder::configured("data = \n")
+        .host(&["doctor"])
+        .failed(2, &["not valid TOML", "host.toml"]);
 }
 
 #[test]
@@ -85,9 +102,22 @@ fn the_doctor_finds_a_sound_machine_sound() {
         .iter()
         .map(|finding| finding["what"].as_str().unwrap())
         .collect();
-    assert_eq!(whats, ["configuration", "memory", "sandbox", "agent", "embeddings", "model"]);
+    assert_eq!(
+        whats,
+        [
+            "configuration",
+            "memory",
+            "sandbox",
+            "agent",
+            "embeddings",
+            "model"
+        ]
+    );
     let text = folder.host(&["doctor"]).succeeded().stdout;
-    assert!(text.contains("1 facts") && text.contains("isolated"), "{text}");
+    assert!(
+        text.contains("1 facts") && text.contains("isolated"),
+        "{text}"
+    );
 }
 
 #[test]
@@ -114,5 +144,11 @@ fn usage_errors_end_with_2_and_help_with_0() {
     assert_eq!(folder.host(&["memory", "list"]).code, Some(2));
     let help = folder.host(&["--help"]).succeeded().stdout;
     assert!(help.contains("Exit codes"), "{help}");
-    assert!(folder.host(&["--version"]).succeeded().stdout.starts_with("host 0.1.0"));
+    assert!(
+        folder
+            .host(&["--version"])
+            .succeeded()
+            .stdout
+            .starts_with("host 0.1.0")
+    );
 }

@@ -26,7 +26,10 @@ fn an_untouched_ledger_is_intact() {
     let folder = with_entries();
     let ran = verify(&folder).succeeded();
     assert!(ran.stdout.contains("intact"), "{ran:?}");
-    let report = folder.host(&["ledger", "verify", "--json"]).succeeded().json();
+    let report = folder
+        .host(&["ledger", "verify", "--json"])
+        .succeeded()
+        .json();
     assert_eq!(report["intact"], true);
     assert_eq!(report["sessions"], 2);
 }
@@ -35,11 +38,18 @@ fn an_untouched_ledger_is_intact() {
 fn every_effect_is_an_entry_in_order() {
     let folder = Folder::new();
     let turn = folder
-        .say(keepsake_test_artifacts::UNRULY_AGENT, "exec echo one", &["--resource", "jordan", "--json"])
+        .say(
+            keepsake_test_artifacts::UNRULY_AGENT,
+            "exec echo one",
+            &["--resource", "jordan", "--json"],
+        )
         .succeeded()
         .json();
     let session = turn["session"].as_str().unwrap();
-    let shown = folder.host(&["ledger", "show", "--session", session, "--json"]).succeeded().json();
+    let shown = folder
+        .host(&["ledger", "show", "--session", session, "--json"])
+        .succeeded()
+        .json();
     let kinds: Vec<_> = shown["entries"]
         .as_array()
         .unwrap()
@@ -49,11 +59,23 @@ fn every_effect_is_an_entry_in_order() {
     assert_eq!(
         kinds,
         [
-            "session-started", "turn-started", "sandbox-opened", "exec-started", "exec-output",
-            "exec-completed", "turn-completed", "sandbox-closed", "session-ended",
+            "session-started",
+            "turn-started",
+            "sandbox-opened",
+            "exec-started",
+            "exec-output",
+            "exec-completed",
+            "turn-completed",
+            "sandbox-closed",
+            "session-ended",
         ]
     );
-    let indexes: Vec<_> = shown["entries"].as_array().unwrap().iter().map(|entry| entry["index"].as_u64().unwrap()).collect();
+    let indexes: Vec<_> = shown["entries"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|entry| entry["index"].as_u64().unwrap())
+        .collect();
     assert_eq!(indexes, (0..9).collect::<Vec<u64>>());
     folder
         .host(&["ledger", "show", "--session", "nowhere"])
@@ -63,7 +85,10 @@ fn every_effect_is_an_entry_in_order() {
 #[test]
 fn an_edited_entry_is_named() {
     let folder = with_entries();
-    alter(&folder, "UPDATE entries SET payload = replace(payload, 'one', 'two') WHERE kind = 'exec-completed'");
+    alter(
+        &folder,
+        "UPDATE entries SET payload = replace(payload, 'one', 'two') WHERE kind = 'exec-completed'",
+    );
     let ran = verify(&folder).failed(6, &["altered"]);
     assert!(ran.stdout.contains("entry 5"), "{ran:?}");
 }

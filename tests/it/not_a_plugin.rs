@@ -19,7 +19,10 @@ fn importing(name: &str) -> Vec<u8> {
 
 /// A component that exports an empty instance under this name.
 fn exporting(name: &str) -> Vec<u8> {
-    wat::parse_str(format!(r#"(component (instance $a) (export "{name}" (instance $a)))"#)).unwrap()
+    wat::parse_str(format!(
+        r#"(component (instance $a) (export "{name}" (instance $a)))"#
+    ))
+    .unwrap()
 }
 
 /// Runs and inspects what was written to `plugin.wasm`; both must fail, or the
@@ -29,10 +32,16 @@ fn refused(bytes: &[u8], said: &[&str]) {
     let folder = Folder::new();
     folder.write("plugin.wasm", bytes);
     folder.say("plugin.wasm", "hello", &[]).failed(3, said);
-    assert!(!folder.path().join(".keepsake").exists(), "data was written");
+    assert!(
+        !folder.path().join(".keepsake").exists(),
+        "data was written"
+    );
     let inspected = folder.host(&["inspect", "plugin.wasm"]);
     let told = format!("{}{}", inspected.stdout, inspected.stderr);
-    for said in said.iter().filter(|said| **said != "does not run on this host") {
+    for said in said
+        .iter()
+        .filter(|said| **said != "does not run on this host")
+    {
         assert!(told.contains(said), "{said:?} is not told: {told}");
     }
 }
@@ -44,9 +53,13 @@ fn a_file_that_is_not_there() {
         3,
         &["there is no plugin file", "nothing.wasm", "support-agent"],
     );
-    folder
-        .host(&["inspect", "suport-agent"])
-        .failed(3, &["there is no plugin file", "embed-static, model-offline, support-agent"]);
+    folder.host(&["inspect", "suport-agent"]).failed(
+        3,
+        &[
+            "there is no plugin file",
+            "embed-static, model-offline, support-agent",
+        ],
+    );
     assert!(!folder.path().join(".keepsake").exists());
 }
 
@@ -66,8 +79,14 @@ fn an_empty_file() {
 
 #[test]
 fn a_file_that_is_no_webassembly() {
-    refused(b"#!/bin/sh\necho hello\n", &["not a WebAssembly file", "text file"]);
-    refused(&[0x7f, b'E', b'L', b'F', 2, 1, 1, 0], &["not a WebAssembly file", "program"]);
+    refused(
+        b"#!/bin/sh\necho hello\n",
+        &["not a WebAssembly file", "text file"],
+    );
+    refused(
+        &[0x7f, b'E', b'L', b'F', 2, 1, 1, 0],
+        &["not a WebAssembly file", "program"],
+    );
 }
 
 #[test]
@@ -88,7 +107,11 @@ fn a_core_module() {
 fn a_component_of_another_world() {
     refused(
         &exporting("wasi:cli/run@0.2.3"),
-        &["does not run on this host", "it exports none of `keepsake:host/agent`", "wasi:cli/run@0.2.3"],
+        &[
+            "does not run on this host",
+            "it exports none of `keepsake:host/agent`",
+            "wasi:cli/run@0.2.3",
+        ],
     );
 }
 
@@ -101,21 +124,35 @@ fn a_plugin_of_another_kind() {
     );
     folder
         .say("support-agent", "hello", &["--embeddings", MINIMAL_AGENT])
-        .failed(3, &["is an agent, but an embedding provider is needed here"]);
+        .failed(
+            3,
+            &["is an agent, but an embedding provider is needed here"],
+        );
     folder
         .say("support-agent", "hello", &["--model", "embed-static"])
-        .failed(3, &["is an embedding provider, but a model provider is needed here"]);
+        .failed(
+            3,
+            &["is an embedding provider, but a model provider is needed here"],
+        );
 }
 
 #[test]
 fn an_interface_that_the_host_does_not_have() {
     refused(
         &importing("keepsake:host/telepathy@0.1.0"),
-        &["keepsake:host/telepathy@0.1.0", "does not have", "update the host"],
+        &[
+            "keepsake:host/telepathy@0.1.0",
+            "does not have",
+            "update the host",
+        ],
     );
     refused(
         &importing("acme:billing/invoices@1.2.0"),
-        &["acme:billing/invoices@1.2.0", "does not offer", "compose it"],
+        &[
+            "acme:billing/invoices@1.2.0",
+            "does not offer",
+            "compose it",
+        ],
     );
     refused(
         &importing("keepsake:host/memory@0.1.0"),
@@ -127,7 +164,11 @@ fn an_interface_that_the_host_does_not_have() {
 fn a_newer_version_is_told_from_an_older_one() {
     refused(
         &importing("keepsake:host/memory@0.2.0"),
-        &["built for keepsake:host 0.2.0", "newer than this host's 0.1.0", "update the host"],
+        &[
+            "built for keepsake:host 0.2.0",
+            "newer than this host's 0.1.0",
+            "update the host",
+        ],
     );
     refused(
         &exporting("keepsake:host/agent@9.0.0"),
@@ -135,21 +176,35 @@ fn a_newer_version_is_told_from_an_older_one() {
     );
     refused(
         &importing("keepsake:host/memory@0.0.7"),
-        &["built for keepsake:host 0.0.7", "older than this host's 0.1.0", "build it again"],
+        &[
+            "built for keepsake:host 0.0.7",
+            "older than this host's 0.1.0",
+            "build it again",
+        ],
     );
 }
 
 #[test]
 fn inspecting_tells_what_a_plugin_is() {
     let folder = Folder::new();
-    let inspected = |plugin: &str| folder.host(&["inspect", plugin, "--json"]).succeeded().json();
+    let inspected = |plugin: &str| {
+        folder
+            .host(&["inspect", plugin, "--json"])
+            .succeeded()
+            .json()
+    };
     let agent = inspected("support-agent");
     assert_eq!(agent["kind"], "agent");
     assert_eq!(agent["runs_here"], true);
     assert_eq!(agent["wit_version"], "0.1.0");
     assert!(agent["size"].as_u64().unwrap() > 10_000);
     let names = |list: &str| -> Vec<String> {
-        agent[list].as_array().unwrap().iter().map(|one| one["name"].as_str().unwrap().to_owned()).collect()
+        agent[list]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|one| one["name"].as_str().unwrap().to_owned())
+            .collect()
     };
     assert!(names("exports").contains(&"keepsake:host/agent@0.1.0".to_owned()));
     assert!(names("imports").contains(&"keepsake:host/memory@0.1.0".to_owned()));
@@ -158,8 +213,17 @@ fn inspecting_tells_what_a_plugin_is() {
     assert_eq!(inspected(MINIMAL_AGENT)["kind"], "agent");
     let foreign = folder.write("foreign.wasm", exporting("wasi:cli/run@0.2.3"));
     let foreign = inspected(foreign.to_str().unwrap());
-    assert_eq!((foreign["kind"].as_str(), foreign["runs_here"].as_bool()), (Some("not-ours"), Some(false)));
+    assert_eq!(
+        (foreign["kind"].as_str(), foreign["runs_here"].as_bool()),
+        (Some("not-ours"), Some(false))
+    );
     assert!(!foreign["problems"].as_array().unwrap().is_empty());
-    let text = folder.host(&["inspect", "support-agent"]).succeeded().stdout;
-    assert!(text.contains("runs here yes") && text.contains("keepsake:host/memory@0.1.0"), "{text}");
+    let text = folder
+        .host(&["inspect", "support-agent"])
+        .succeeded()
+        .stdout;
+    assert!(
+        text.contains("runs here yes") && text.contains("keepsake:host/memory@0.1.0"),
+        "{text}"
+    );
 }

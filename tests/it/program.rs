@@ -14,48 +14,48 @@ use tempfile::TempDir;
 const PATIENCE: Duration = Duration::from_secs(180);
 
 /// The program under test.
-pub fn executable() -> &'static str {
+pub(crate) fn executable() -> &'static str {
     env!("CARGO_BIN_EXE_host")
 }
 
 /// A folder to run the program in, removed at the end of the test.
-pub struct Folder {
+pub(crate) struct Folder {
     folder: TempDir,
 }
 
 /// How a run ended.
 #[derive(Debug)]
-pub struct Ran {
-    pub code: Option<i32>,
-    pub stdout: String,
-    pub stderr: String,
+pub(crate) struct Ran {
+    pub(crate) code: Option<i32>,
+    pub(crate) stdout: String,
+    pub(crate) stderr: String,
 }
 
 impl Folder {
     /// An empty folder: no configuration, no data.
-    pub fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self {
             folder: TempDir::new().unwrap(),
         }
     }
 
     /// A folder with this `host.toml`.
-    pub fn configured(toml: &str) -> Self {
+    pub(crate) fn configured(toml: &str) -> Self {
         let folder = Self::new();
         folder.write("host.toml", toml);
         folder
     }
 
-    pub fn path(&self) -> &Path {
+    pub(crate) fn path(&self) -> &Path {
         self.folder.path()
     }
 
-    pub fn database(&self) -> PathBuf {
+    pub(crate) fn database(&self) -> PathBuf {
         self.path().join(".keepsake/keepsake.db")
     }
 
     /// Writes a file into the folder and answers with its path.
-    pub fn write(&self, name: &str, content: impl AsRef<[u8]>) -> PathBuf {
+    pub(crate) fn write(&self, name: &str, content: impl AsRef<[u8]>) -> PathBuf {
         let path = self.path().join(name);
         fs::write(&path, content).unwrap();
         path
@@ -64,7 +64,7 @@ impl Folder {
     /// The program, to be started in this folder. Nothing of the machine's
     /// own configuration reaches it. Compiled components are shared by all
     /// tests, which often run at once.
-    pub fn command(&self, arguments: &[&str]) -> Command {
+    pub(crate) fn command(&self, arguments: &[&str]) -> Command {
         let mut command = Command::new(executable());
         command
             .args(arguments)
@@ -77,19 +77,20 @@ impl Folder {
                 command.env_remove(name);
             }
         }
-        command
-            .env_remove("RUST_LOG")
-            .env("HOST_CACHE", Path::new(env!("CARGO_TARGET_TMPDIR")).join("components"));
+        command.env_remove("RUST_LOG").env(
+            "HOST_CACHE",
+            Path::new(env!("CARGO_TARGET_TMPDIR")).join("components"),
+        );
         command
     }
 
     /// Runs the program to its end.
-    pub fn host(&self, arguments: &[&str]) -> Ran {
+    pub(crate) fn host(&self, arguments: &[&str]) -> Ran {
         finish(self.command(arguments).spawn().unwrap())
     }
 
     /// Runs the program with these bytes on its standard input.
-    pub fn host_with_input(&self, arguments: &[&str], input: &[u8]) -> Ran {
+    pub(crate) fn host_with_input(&self, arguments: &[&str], input: &[u8]) -> Ran {
         let mut child = self
             .command(arguments)
             .stdin(Stdio::piped())
@@ -105,19 +106,23 @@ impl Folder {
     }
 
     /// One message to an agent.
-    pub fn say(&self, agent: &str, message: &str, more: &[&str]) -> Ran {
+    pub(crate) fn say(&self, agent: &str, message: &str, more: &[&str]) -> Ran {
         let mut arguments = vec!["run", agent, "--message", message];
         arguments.extend(more);
         self.host(&arguments)
     }
 
     /// One message to the agent that does what it is told.
-    pub fn unruly(&self, message: &str) -> Ran {
-        self.say(keepsake_test_artifacts::UNRULY_AGENT, message, &["--resource", "jordan"])
+    pub(crate) fn unruly(&self, message: &str) -> Ran {
+        self.say(
+            keepsake_test_artifacts::UNRULY_AGENT,
+            message,
+            &["--resource", "jordan"],
+        )
     }
 
     /// The payload of each ledger entry of this kind, oldest first.
-    pub fn entries(&self, kind: &str) -> Vec<Value> {
+    pub(crate) fn entries(&self, kind: &str) -> Vec<Value> {
         let all = self.host(&["ledger", "show", "--json"]).succeeded().json();
         all["entries"]
             .as_array()
@@ -129,7 +134,7 @@ impl Folder {
     }
 
     /// The facts that are remembered of a customer.
-    pub fn facts(&self, resource: &str) -> Vec<Value> {
+    pub(crate) fn facts(&self, resource: &str) -> Vec<Value> {
         let list = self
             .host(&["memory", "list", "--resource", resource, "--json"])
             .succeeded()
@@ -141,7 +146,7 @@ impl Folder {
 impl Ran {
     /// Panics with all that was said unless the run succeeded.
     #[track_caller]
-    pub fn succeeded(self) -> Self {
+    pub(crate) fn succeeded(self) -> Self {
         assert_eq!(self.code, Some(0), "{self:#?}");
         self
     }
@@ -150,27 +155,38 @@ impl Ran {
     /// these on standard error, and nothing that only a developer of the
     /// program could want to read.
     #[track_caller]
-    pub fn failed(self, code: i32, said: &[&str]) -> Self {
+    pub(crate) fn failed(self, code: i32, said: &[&str]) -> Self {
         assert_eq!(self.code, Some(code), "{self:#?}");
         for said in said {
-            assert!(self.stderr.contains(said), "{said:?} is not said: {self:#?}");
+            assert!(
+                self.stderr.contains(said),
+                "{said:?} is not said: {self:#?}"
+            );
         }
-        for inside in ["Error {", "panicked at host", "panicked at 'host", "unwrap()", "RUST_BACKTRACE"] {
-            assert!(!self.stderr.contains(inside), "{inside:?} is said: {self:#?}");
+        for inside in [
+            "Error {",
+            "panicked at host",
+            "panicked at 'host",
+            "unwrap()",
+        ] {
+            assert!(
+                !self.stderr.contains(inside),
+                "{inside:?} is said: {self:#?}"
+            );
         }
         self
     }
 
     /// Standard output as one JSON document.
     #[track_caller]
-    pub fn json(&self) -> Value {
+    pub(crate) fn json(&self) -> Value {
         serde_json::from_str(&self.stdout)
             .unwrap_or_else(|error| panic!("it is no JSON document, {error}: {self:#?}"))
     }
 }
 
 /// Waits for the end, and kills what hangs.
-pub fn finish(mut child: Child) -> Ran {
+pub(crate) fn finish(mut child: Child) -> Ran {
     let stdout = child.stdout.take().map(read_all);
     let stderr = child.stderr.take().map(read_all);
     let began = Instant::now();
@@ -186,7 +202,9 @@ pub fn finish(mut child: Child) -> Ran {
         thread::sleep(Duration::from_millis(5));
     };
     let text = |reader: Option<thread::JoinHandle<Vec<u8>>>| {
-        let bytes = reader.map(|reader| reader.join().unwrap()).unwrap_or_default();
+        let bytes = reader
+            .map(|reader| reader.join().unwrap())
+            .unwrap_or_default();
         String::from_utf8(bytes).expect("the program prints UTF-8")
     };
     Ran {

@@ -28,7 +28,15 @@ fn told(ran: &Ran, code: &str, said: &str) {
 }
 
 fn ask(folder: &Folder, message: &str) -> Ran {
-    folder.host(&["run", UNRULY_AGENT, "--resource", "jordan", "--json", "-m", message])
+    folder.host(&[
+        "run",
+        UNRULY_AGENT,
+        "--resource",
+        "jordan",
+        "--json",
+        "-m",
+        message,
+    ])
 }
 
 #[test]
@@ -39,35 +47,71 @@ fn a_sound_provider_is_used() {
 
 #[test]
 fn a_provider_that_panics_is_an_error_to_the_agent() {
-    told(&ask(&embeddings("panic"), "embed hello"), "unavailable", "the provider's own words");
+    told(
+        &ask(&embeddings("panic"), "embed hello"),
+        "unavailable",
+        "the provider's own words",
+    );
 }
 
 #[test]
 fn a_provider_that_loops_for_ever_is_interrupted() {
-    told(&ask(&embeddings("loop"), "embed hello"), "unavailable", "0.5");
+    told(
+        &ask(&embeddings("loop"), "embed hello"),
+        "unavailable",
+        "0.5",
+    );
 }
 
 #[test]
 fn a_providers_own_error_reaches_the_agent() {
-    told(&ask(&embeddings("unavailable"), "embed hello"), "unavailable", "try later");
+    told(
+        &ask(&embeddings("unavailable"), "embed hello"),
+        "unavailable",
+        "try later",
+    );
 }
 
 #[test]
 fn a_wrong_number_of_vectors_is_refused() {
-    told(&ask(&embeddings("count"), "embed hello"), "unavailable", "2 vectors for 1 text");
-    told(&ask(&embeddings("none"), "embed hello"), "unavailable", "0 vectors for 1 text");
+    told(
+        &ask(&embeddings("count"), "embed hello"),
+        "unavailable",
+        "2 vectors for 1 text",
+    );
+    told(
+        &ask(&embeddings("none"), "embed hello"),
+        "unavailable",
+        "0 vectors for 1 text",
+    );
 }
 
 #[test]
 fn numbers_that_are_none_are_refused() {
-    told(&ask(&embeddings("nan"), "embed hello"), "unavailable", "NaN");
-    told(&ask(&embeddings("infinite"), "embed hello"), "unavailable", "inf");
+    told(
+        &ask(&embeddings("nan"), "embed hello"),
+        "unavailable",
+        "NaN",
+    );
+    told(
+        &ask(&embeddings("infinite"), "embed hello"),
+        "unavailable",
+        "inf",
+    );
 }
 
 #[test]
 fn vectors_of_the_wrong_width_or_length_are_refused() {
-    told(&ask(&embeddings("width"), "embed hello"), "unavailable", "7");
-    told(&ask(&embeddings("length"), "embed hello"), "unavailable", "length");
+    told(
+        &ask(&embeddings("width"), "embed hello"),
+        "unavailable",
+        "7",
+    );
+    told(
+        &ask(&embeddings("length"), "embed hello"),
+        "unavailable",
+        "length",
+    );
 }
 
 #[test]
@@ -78,14 +122,23 @@ fn facts_are_not_lost_when_the_provider_fails() {
         "host.toml",
         format!("embeddings = {UNRULY_EMBEDDINGS:?}\n[settings.unruly-embeddings]\nmisbehave = \"panic\"\n"),
     );
-    let ran = ask(&folder, "remember Jordan likes black tea");
-    assert_eq!(ran.code, Some(4), "{ran:?}");
-    assert_eq!(folder.facts("jordan").len(), 1, "what failed was kept, or what was kept is gone");
+    // What was learned is kept all the same, and its words find it.
+    ask(&folder, "remember Jordan likes black tea").succeeded();
+    assert_eq!(folder.facts("jordan").len(), 2);
     let found = folder
-        .host(&["memory", "recall", "--resource", "jordan", "green tea", "--mode", "words", "--json"])
+        .host(&[
+            "memory",
+            "recall",
+            "--resource",
+            "jordan",
+            "black tea",
+            "--mode",
+            "words",
+            "--json",
+        ])
         .succeeded()
         .json();
-    assert_eq!(found["facts"].as_array().unwrap().len(), 1);
+    assert_eq!(found["facts"][0]["content"], "Jordan likes black tea");
 }
 
 #[test]
@@ -94,13 +147,17 @@ fn another_dimension_than_yesterday_is_told_before_anything_is_mixed() {
     ask(&folder, "remember Jordan likes green tea").succeeded();
     folder.write(
         "host.toml",
-        format!("embeddings = {UNRULY_EMBEDDINGS:?}\n[settings.unruly-embeddings]\ndimensions = 6\n"),
+        format!(
+            "embeddings = {UNRULY_EMBEDDINGS:?}\n[settings.unruly-embeddings]\ndimensions = 6\n"
+        ),
     );
     for message in ["remember Jordan likes black tea", "recall tea"] {
         let ran = ask(&folder, message);
         assert_eq!(ran.code, Some(4), "{message}: {ran:?}");
         assert!(
-            ran.stdout.contains("6") && ran.stdout.contains("4") && ran.stdout.contains("dimensions"),
+            ran.stdout.contains("6")
+                && ran.stdout.contains("4")
+                && ran.stdout.contains("dimensions"),
             "{message}: {ran:?}"
         );
     }
@@ -116,14 +173,29 @@ fn a_provider_that_cannot_tell_what_it_is_does_not_start() {
 #[test]
 fn a_model_that_streams_is_passed_on_piece_by_piece() {
     let ran = ask(&model("not at all"), "chat hello").succeeded();
-    assert_eq!(ran.json()["reply"], "piece0 piece1 piece2  / piece0 piece1 piece2 ");
+    assert_eq!(
+        ran.json()["reply"],
+        "piece0 piece1 piece2  / piece0 piece1 piece2 "
+    );
 }
 
 #[test]
 fn a_model_that_fails_is_an_error_to_the_agent_whenever_it_fails() {
-    told(&ask(&model("panic"), "chat hello"), "unavailable", "the model's own words");
-    told(&ask(&model("panic-midway"), "chat hello"), "unavailable", "the model's own words");
-    told(&ask(&model("break-midway"), "chat hello"), "unavailable", "the line broke");
+    told(
+        &ask(&model("panic"), "chat hello"),
+        "unavailable",
+        "the model's own words",
+    );
+    told(
+        &ask(&model("panic-midway"), "chat hello"),
+        "unavailable",
+        "the model's own words",
+    );
+    told(
+        &ask(&model("break-midway"), "chat hello"),
+        "unavailable",
+        "the line broke",
+    );
     told(&ask(&model("loop"), "chat hello"), "unavailable", "0.5");
     told(&ask(&model("refuse"), "chat hello"), "denied", "no credit");
 }
@@ -134,7 +206,12 @@ fn every_call_of_a_provider_is_an_entry() {
     ask(&folder, "chat hello");
     let calls = folder.entries("model-called");
     assert_eq!(calls.len(), 1, "{calls:#?}");
-    assert!(calls[0]["payload"]["error"].as_str().unwrap().contains("the line broke"));
+    assert!(
+        calls[0]["payload"]["error"]
+            .as_str()
+            .unwrap()
+            .contains("the line broke")
+    );
     let folder = Folder::new();
     ask(&folder, "embed hello").succeeded();
     assert_eq!(folder.entries("provider-called").len(), 1);

@@ -6,7 +6,9 @@ use serde_json::Value;
 use crate::program::Folder;
 
 fn lines(text: &str) -> Vec<Value> {
-    text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+    text.lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect()
 }
 
 #[test]
@@ -32,10 +34,20 @@ fn a_pipe_gives_one_turn_a_line_in_one_session() {
         )
         .succeeded();
     let turns = lines(&ran.stdout);
-    let replies: Vec<_> = turns.iter().map(|turn| turn["reply"].as_str().unwrap()).collect();
+    let replies: Vec<_> = turns
+        .iter()
+        .map(|turn| turn["reply"].as_str().unwrap())
+        .collect();
     assert_eq!(replies, ["one", "two", "three"]);
-    assert!(turns.iter().all(|turn| turn["session"] == turns[0]["session"]));
-    let numbers: Vec<_> = turns.iter().map(|turn| turn["turn"].as_u64().unwrap()).collect();
+    assert!(
+        turns
+            .iter()
+            .all(|turn| turn["session"] == turns[0]["session"])
+    );
+    let numbers: Vec<_> = turns
+        .iter()
+        .map(|turn| turn["turn"].as_u64().unwrap())
+        .collect();
     assert_eq!(numbers, [0, 1, 2]);
     let sessions = folder.host(&["sessions", "--json"]).succeeded().json();
     assert_eq!(sessions["sessions"].as_array().unwrap().len(), 1);
@@ -45,7 +57,9 @@ fn a_pipe_gives_one_turn_a_line_in_one_session() {
 #[test]
 fn an_empty_pipe_is_no_turn() {
     let folder = Folder::new();
-    let ran = folder.host_with_input(&["run", UNRULY_AGENT], b"").succeeded();
+    let ran = folder
+        .host_with_input(&["run", UNRULY_AGENT], b"")
+        .succeeded();
     assert_eq!(ran.stdout, "");
 }
 
@@ -72,24 +86,44 @@ fn a_message_that_is_too_long_is_refused_with_its_bound() {
 fn a_session_goes_on_where_it_was_left() {
     let folder = Folder::new();
     let first = folder
-        .say(UNRULY_AGENT, "emit one", &["--resource", "jordan", "--session", "case-7", "--json"])
+        .say(
+            UNRULY_AGENT,
+            "emit one",
+            &["--resource", "jordan", "--session", "case-7", "--json"],
+        )
         .succeeded()
         .json();
     let second = folder
-        .say(UNRULY_AGENT, "emit two", &["--resource", "jordan", "--session", "case-7", "--json"])
+        .say(
+            UNRULY_AGENT,
+            "emit two",
+            &["--resource", "jordan", "--session", "case-7", "--json"],
+        )
         .succeeded()
         .json();
-    assert_eq!((&first["session"], &second["session"]), (&"case-7".into(), &"case-7".into()));
-    assert_eq!((first["turn"].as_u64(), second["turn"].as_u64()), (Some(0), Some(1)));
+    assert_eq!(
+        (&first["session"], &second["session"]),
+        (&"case-7".into(), &"case-7".into())
+    );
+    assert_eq!(
+        (first["turn"].as_u64(), second["turn"].as_u64()),
+        (Some(0), Some(1))
+    );
     folder
-        .say(UNRULY_AGENT, "emit three", &["--resource", "robin", "--session", "case-7"])
+        .say(
+            UNRULY_AGENT,
+            "emit three",
+            &["--resource", "robin", "--session", "case-7"],
+        )
         .failed(5, &["case-7"]);
 }
 
 #[test]
 fn without_a_resource_the_memory_is_the_agents_own() {
     let folder = Folder::new();
-    let ran = folder.say(UNRULY_AGENT, "emit hello", &["--json"]).succeeded();
+    let ran = folder
+        .say(UNRULY_AGENT, "emit hello", &["--json"])
+        .succeeded();
     assert_eq!(ran.json()["resource"], "unruly-agent");
 }
 
@@ -106,10 +140,25 @@ fn a_resource_that_is_no_name_is_refused() {
 #[test]
 fn the_steps_of_a_turn_are_shown_on_request_on_standard_error() {
     let ran = Folder::new()
-        .say(UNRULY_AGENT, "exec echo seen", &["--resource", "jordan", "--steps"])
+        .say(
+            UNRULY_AGENT,
+            "exec echo seen",
+            &["--resource", "jordan", "--steps"],
+        )
         .succeeded();
-    for step in ["turn-started", "sandbox-opened", "exec-started", "$ echo seen", "exec-completed", "exit 0"] {
-        assert!(ran.stderr.contains(step), "{step} is missing: {}", ran.stderr);
+    for step in [
+        "turn-started",
+        "sandbox-opened",
+        "exec-started",
+        "$ echo seen",
+        "exec-completed",
+        "exit 0",
+    ] {
+        assert!(
+            ran.stderr.contains(step),
+            "{step} is missing: {}",
+            ran.stderr
+        );
     }
     assert!(!ran.stdout.contains("sandbox-opened"));
 }
@@ -119,7 +168,14 @@ fn a_broken_pipe_ends_the_program_quietly() {
     use std::io::Read;
     let folder = Folder::new();
     let mut child = folder
-        .command(&["run", UNRULY_AGENT, "--resource", "jordan", "-m", "emit-flood"])
+        .command(&[
+            "run",
+            UNRULY_AGENT,
+            "--resource",
+            "jordan",
+            "-m",
+            "emit-flood",
+        ])
         .spawn()
         .unwrap();
     // Takes a little, then closes.
@@ -129,7 +185,10 @@ fn a_broken_pipe_ends_the_program_quietly() {
     let ran = crate::program::finish(child);
     assert!(!ran.stderr.contains("panicked"), "{ran:?}");
     let sessions = folder.host(&["sessions", "--json"]).succeeded().json();
-    assert_eq!(sessions["sessions"][0]["status"], "ended", "the session was left open");
+    assert_eq!(
+        sessions["sessions"][0]["status"], "ended",
+        "the session was left open"
+    );
 }
 
 #[test]
@@ -139,7 +198,12 @@ fn two_programs_work_on_one_memory_at_once() {
         .map(|number| {
             folder
                 .command(&[
-                    "run", UNRULY_AGENT, "--resource", "jordan", "--json", "-m",
+                    "run",
+                    UNRULY_AGENT,
+                    "--resource",
+                    "jordan",
+                    "--json",
+                    "-m",
                     &format!("remember fact number {number}"),
                 ])
                 .spawn()

@@ -14,28 +14,45 @@ use crate::program::{Folder, Ran, finish};
 fn interrupted(folder: &Folder, signal: &str) -> Ran {
     let child = folder
         .command(&[
-            "run", UNRULY_AGENT, "--resource", "jordan", "--session", "case-7", "--json", "-m",
+            "run",
+            UNRULY_AGENT,
+            "--resource",
+            "jordan",
+            "--session",
+            "case-7",
+            "--json",
+            "-m",
             "exec touch /work/began; sleep 1000",
         ])
         .spawn()
         .unwrap();
     let began = Instant::now();
     loop {
-        assert!(began.elapsed() < Duration::from_secs(120), "the command never began");
+        assert!(
+            began.elapsed() < Duration::from_secs(120),
+            "the command never began"
+        );
         let shown = folder.host(&["ledger", "show", "--json"]);
         if shown.stdout.contains("exec-started") {
             break;
         }
         thread::sleep(Duration::from_millis(50));
     }
-    let sent = Command::new("kill").arg(signal).arg(child.id().to_string()).status().unwrap();
+    let sent = Command::new("kill")
+        .arg(signal)
+        .arg(child.id().to_string())
+        .status()
+        .unwrap();
     assert!(sent.success());
     finish(child)
 }
 
 #[track_caller]
 fn is_tidy(folder: &Folder) {
-    assert_eq!(folder.entries("turn-failed")[0]["payload"]["code"], "interrupted");
+    assert_eq!(
+        folder.entries("turn-failed")[0]["payload"]["code"],
+        "interrupted"
+    );
     assert_eq!(folder.entries("sandbox-closed").len(), 1);
     assert_eq!(folder.entries("session-ended").len(), 1);
     folder.host(&["ledger", "verify"]).succeeded();
@@ -69,7 +86,11 @@ fn ctrl_c_while_nothing_runs_ends_the_program() {
     let mut line = String::new();
     stdout.read_line(&mut line).unwrap();
     assert!(line.contains("hello"), "{line}");
-    Command::new("kill").arg("-INT").arg(child.id().to_string()).status().unwrap();
+    Command::new("kill")
+        .arg("-INT")
+        .arg(child.id().to_string())
+        .status()
+        .unwrap();
     let ran = finish(child);
     assert_eq!(ran.code, Some(130), "{ran:?}");
     assert_eq!(folder.entries("session-ended").len(), 1);

@@ -20,7 +20,10 @@ fn set(folder: &Folder, key: &str, value: &str) -> Ran {
 
 #[track_caller]
 fn still_there(folder: &Folder) {
-    let list = folder.host(&["memory", "list", "--resource", "jordan", "--json"]).succeeded().json();
+    let list = folder
+        .host(&["memory", "list", "--resource", "jordan", "--json"])
+        .succeeded()
+        .json();
     assert_eq!(list["working"]["colour"], "green");
     folder.host(&["ledger", "verify"]).succeeded();
 }
@@ -45,8 +48,11 @@ fn a_read_only_database_is_told() {
     }
     fs::set_permissions(&data, fs::Permissions::from_mode(0o555)).unwrap();
     fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o755)).unwrap();
-    let ran = as_somebody(&folder, &["memory", "set", "--resource", "jordan", "colour", "red"]);
-    ran.failed(5, &["read-only", "keepsake.db"]);
+    let ran = as_somebody(
+        &folder,
+        &["memory", "set", "--resource", "jordan", "colour", "red"],
+    );
+    ran.failed(5, &["cannot be written", "keepsake.db", "right to write"]);
     fs::set_permissions(&data, fs::Permissions::from_mode(0o755)).unwrap();
     for entry in fs::read_dir(&data).unwrap().flatten() {
         fs::set_permissions(entry.path(), fs::Permissions::from_mode(0o644)).unwrap();
@@ -96,7 +102,7 @@ fn a_full_disk_is_told_and_nothing_that_was_acknowledged_is_lost() {
         set=0
         text=$(head -c 30000 /dev/zero | tr '\0' x)
         while [ $set -lt 500 ]; do
-          if "$1" memory set --resource jordan "key-$set" "$text" 2>err; then
+          if "$1" memory set --resource jordan "key-$set" "$text" 2>../err; then
             set=$((set + 1))
           else
             echo "code $?"
@@ -104,7 +110,7 @@ fn a_full_disk_is_told_and_nothing_that_was_acknowledged_is_lost() {
           fi
         done
         echo "acknowledged $set"
-        cat err
+        cat ../err
         "$1" memory list --resource jordan --json | grep -o '"key-[0-9]*":' | sort -u | wc -l
         "$1" ledger verify >/dev/null && echo intact
     "#;
@@ -127,7 +133,10 @@ fn a_full_disk_is_told_and_nothing_that_was_acknowledged_is_lost() {
     assert_eq!(lines[0], "code 5", "{ran:#?}");
     let acknowledged = lines[1].strip_prefix("acknowledged ").unwrap();
     assert!(acknowledged.parse::<u32>().unwrap() > 5, "{ran:#?}");
-    assert!(lines[2].contains("full") && ran.stdout.contains("free"), "{ran:#?}");
+    assert!(
+        lines[2].contains("full") && ran.stdout.contains("free"),
+        "{ran:#?}"
+    );
     assert!(lines.contains(&acknowledged), "{ran:#?}");
     assert_eq!(lines.last(), Some(&"intact"), "{ran:#?}");
 }
@@ -135,13 +144,23 @@ fn a_full_disk_is_told_and_nothing_that_was_acknowledged_is_lost() {
 #[test]
 fn a_corrupt_database_is_told_and_left_alone() {
     let folder = with_memory();
+    // All of it in the one file that is then damaged.
+    let other = Connection::open(folder.database()).unwrap();
+    other
+        .query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()))
+        .unwrap();
+    drop(other);
     let whole = fs::read(folder.database()).unwrap();
     // The schema's page is unreadable: nothing can be opened.
     let mut broken = whole.clone();
     broken[100..2_000].fill(0xa5);
     fs::write(folder.database(), &broken).unwrap();
     set(&folder, "colour", "red").failed(5, &["damaged", "backup"]);
-    assert_eq!(fs::read(folder.database()).unwrap(), broken, "the evidence was changed");
+    assert_eq!(
+        fs::read(folder.database()).unwrap(),
+        broken,
+        "the evidence was changed"
+    );
     let doctor = folder.host(&["doctor"]);
     assert_eq!(doctor.code, Some(1));
     assert!(doctor.stdout.contains("FAIL  memory"), "{doctor:?}");
@@ -151,9 +170,16 @@ fn a_corrupt_database_is_told_and_left_alone() {
 fn a_file_that_is_no_database_is_told_and_left_alone() {
     let folder = Folder::new();
     fs::create_dir(folder.path().join(".keepsake")).unwrap();
-    folder.write(".keepsake/keepsake.db", "a shopping list, which nobody wants to lose\n".repeat(50));
+    folder.write(
+        ".keepsake/keepsake.db",
+        "a shopping list, which nobody wants to lose\n".repeat(50),
+    );
     set(&folder, "colour", "red").failed(5, &["not a database", "keepsake.db"]);
-    assert!(fs::read_to_string(folder.database()).unwrap().starts_with("a shopping list"));
+    assert!(
+        fs::read_to_string(folder.database())
+            .unwrap()
+            .starts_with("a shopping list")
+    );
 }
 
 #[test]
@@ -161,11 +187,15 @@ fn a_database_of_another_program_is_told_and_left_alone() {
     let folder = Folder::new();
     fs::create_dir(folder.path().join(".keepsake")).unwrap();
     let other = Connection::open(folder.database()).unwrap();
-    other.execute_batch("CREATE TABLE shopping (item TEXT); INSERT INTO shopping VALUES ('tea')").unwrap();
+    other
+        .execute_batch("CREATE TABLE shopping (item TEXT); INSERT INTO shopping VALUES ('tea')")
+        .unwrap();
     drop(other);
     set(&folder, "colour", "red").failed(5, &["keepsake.db"]);
     let other = Connection::open(folder.database()).unwrap();
-    let tables: u32 = other.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0)).unwrap();
+    let tables: u32 = other
+        .query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0))
+        .unwrap();
     assert_eq!(tables, 1);
 }
 
@@ -173,10 +203,14 @@ fn a_database_of_another_program_is_told_and_left_alone() {
 fn a_newer_schema_is_told_and_left_alone() {
     let folder = with_memory();
     let other = Connection::open(folder.database()).unwrap();
-    let version: u32 = other.query_row("PRAGMA user_version", [], |row| row.get(0)).unwrap();
-    other.pragma_update(None, "user_version", version + 40).unwrap();
+    let version: u32 = other
+        .query_row("PRAGMA user_version", [], |row| row.get(0))
+        .unwrap();
+    other
+        .pragma_update(None, "user_version", version + 40)
+        .unwrap();
     drop(other);
-    set(&folder, "colour", "red").failed(5, &["newer", "update"]);
+    set(&folder, "colour", "red").failed(5, &["newer", "use that version"]);
     let other = Connection::open(folder.database()).unwrap();
     other.pragma_update(None, "user_version", version).unwrap();
     drop(other);
@@ -195,7 +229,13 @@ fn a_host_that_is_killed_loses_nothing_that_it_acknowledged() {
     use std::io::{BufRead, BufReader, Write};
     let folder = Folder::new();
     let mut child = folder
-        .command(&["run", keepsake_test_artifacts::UNRULY_AGENT, "--resource", "jordan", "--json"])
+        .command(&[
+            "run",
+            keepsake_test_artifacts::UNRULY_AGENT,
+            "--resource",
+            "jordan",
+            "--json",
+        ])
         .stdin(Stdio::piped())
         .spawn()
         .unwrap();

@@ -10,7 +10,11 @@ const QUESTION: &str = "Which plan am I on?";
 
 fn ask(folder: &Folder, resource: &str, message: &str) -> serde_json::Value {
     folder
-        .say("support-agent", message, &["--resource", resource, "--json"])
+        .say(
+            "support-agent",
+            message,
+            &["--resource", resource, "--json"],
+        )
         .succeeded()
         .json()
 }
@@ -36,7 +40,10 @@ fn a_later_process_with_a_new_sandbox_knows_the_customer() {
         .succeeded()
         .json();
     assert_eq!(memory["resource"], "jordan");
-    assert_eq!(memory["profile"], json!({ "name": "Jordan", "plan": "Pro" }));
+    assert_eq!(
+        memory["profile"],
+        json!({ "name": "Jordan", "plan": "Pro" })
+    );
     assert_eq!(memory["working"]["profile"], memory["profile"]);
     let facts = memory["facts"].as_array().unwrap();
     assert_eq!(facts.len(), 1, "{facts:#?}");
@@ -56,7 +63,12 @@ fn the_source_of_a_fact_is_the_command_that_really_ran() {
         .unwrap_or_else(|| panic!("{fact} has no command among {completed:#?}"));
     assert_eq!(source["session"], turn["session"]);
     assert_eq!(source["payload"]["status"], json!({ "code": 0 }));
-    assert!(source["payload"]["stdout"].as_str().unwrap().contains("I upgraded to the Pro plan"));
+    assert!(
+        source["payload"]["stdout"]
+            .as_str()
+            .unwrap()
+            .contains("I upgraded to the Pro plan")
+    );
     let opened = folder.entries("sandbox-opened");
     assert_eq!(opened[0]["payload"]["sandbox"], turn["sandbox"]);
     assert_eq!(opened[0]["payload"]["isolated"], true);
@@ -69,7 +81,12 @@ fn a_customer_who_repeats_themselves_is_remembered_once() {
     ask(&folder, "jordan", UPGRADE);
     ask(&folder, "jordan", UPGRADE);
     assert_eq!(folder.facts("jordan").len(), 1);
-    assert!(ask(&folder, "jordan", QUESTION)["reply"].as_str().unwrap().contains("Pro"));
+    assert!(
+        ask(&folder, "jordan", QUESTION)["reply"]
+            .as_str()
+            .unwrap()
+            .contains("Pro")
+    );
 }
 
 #[test]
@@ -77,7 +94,10 @@ fn another_customer_learns_nothing_of_it() {
     let folder = Folder::new();
     ask(&folder, "jordan", UPGRADE);
     let reply = ask(&folder, "robin", QUESTION)["reply"].to_string();
-    assert!(!reply.contains("Pro") && !reply.contains("Jordan"), "{reply}");
+    assert!(
+        !reply.contains("Pro") && !reply.contains("Jordan"),
+        "{reply}"
+    );
     assert!(folder.facts("robin").is_empty());
 }
 
@@ -117,7 +137,14 @@ fn the_story_is_told_from_any_folder_by_the_bare_program() {
     let program = elsewhere.path().join("host");
     std::fs::copy(crate::program::executable(), &program).unwrap();
     let output = std::process::Command::new(program)
-        .args(["run", "support-agent", "--resource", "jordan", "--message", UPGRADE])
+        .args([
+            "run",
+            "support-agent",
+            "--resource",
+            "jordan",
+            "--message",
+            UPGRADE,
+        ])
         .current_dir(folder.path())
         .env("HOST_CACHE", "")
         .output()

@@ -109,7 +109,11 @@ fn capabilities_never_use_each_others_views() {
 #[test]
 fn unsafe_code_is_rare_and_reasoned() {
     // File, and how many unsafe blocks it holds.
-    let known = BTreeMap::from([("host/plugin/src/cache.rs", 1)]);
+    let known = BTreeMap::from([
+        ("host/plugin/src/cache.rs", 1),
+        // Between fork and exec, only system calls are allowed.
+        ("host/sandbox/src/local/launch.rs", 3),
+    ]);
     for folder in ["host", "guest-sdk", "plugins", "examples"] {
         for path in sources(folder) {
             let text = fs::read_to_string(&path).unwrap();
@@ -136,7 +140,13 @@ fn no_function_of_the_interface_takes_a_resource_name() {
     for interface in ["memory", "session", "sandbox", "agents"] {
         let text = fs::read_to_string(root().join(format!("wit/{interface}.wit"))).unwrap();
         for line in text.lines().filter(|line| line.contains("func(")) {
-            let arguments = line.split("func(").nth(1).unwrap().split("->").next().unwrap();
+            let arguments = line
+                .split("func(")
+                .nth(1)
+                .unwrap()
+                .split("->")
+                .next()
+                .unwrap();
             for name in ["resource", "scope", "customer", "team"] {
                 assert!(
                     !arguments.contains(&format!("{name}:")),

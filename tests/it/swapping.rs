@@ -12,7 +12,11 @@ fn width(ran: crate::program::Ran) -> String {
 fn an_embedding_provider_is_swapped_by_option_file_or_variable() {
     let folder = Folder::new();
     let of_default = width(folder.unruly("embed hello"));
-    let by_option = width(folder.say(UNRULY_AGENT, "embed hello", &["--embeddings", HASHED_EMBEDDINGS]));
+    let by_option = width(folder.say(
+        UNRULY_AGENT,
+        "embed hello",
+        &["--embeddings", HASHED_EMBEDDINGS],
+    ));
     assert_eq!(of_default, "256 numbers");
     let info = |ran: crate::program::Ran| ran.succeeded().json();
     assert!(by_option.ends_with("numbers"));
@@ -32,8 +36,21 @@ fn an_embedding_provider_is_swapped_by_option_file_or_variable() {
     folder.unruly("embed hello").succeeded();
     assert_eq!(models(&folder), [called[1].clone()]);
     // A variable goes before the file, an option before both.
-    let mut command = folder.command(&["run", UNRULY_AGENT, "--resource", "jordan", "--json", "-m", "embed hello"]);
-    let ran = crate::program::finish(command.env("HOST_EMBEDDINGS", "embed-static").spawn().unwrap());
+    let mut command = folder.command(&[
+        "run",
+        UNRULY_AGENT,
+        "--resource",
+        "jordan",
+        "--json",
+        "-m",
+        "embed hello",
+    ]);
+    let ran = crate::program::finish(
+        command
+            .env("HOST_EMBEDDINGS", "embed-static")
+            .spawn()
+            .unwrap(),
+    );
     info(ran);
     assert_eq!(models(&folder)[1], "static-minilm-256");
 }
@@ -54,10 +71,18 @@ fn facts_of_one_provider_are_found_by_their_words_with_another() {
 fn the_example_agent_remembers_across_processes() {
     let folder = Folder::new();
     folder
-        .say(MINIMAL_AGENT, "My cat is called Miso.", &["--resource", "jordan"])
+        .say(
+            MINIMAL_AGENT,
+            "My cat is called Miso.",
+            &["--resource", "jordan"],
+        )
         .succeeded();
     let ran = folder
-        .say(MINIMAL_AGENT, "What is my cat called?", &["--resource", "jordan"])
+        .say(
+            MINIMAL_AGENT,
+            "What is my cat called?",
+            &["--resource", "jordan"],
+        )
         .succeeded();
     assert!(ran.stdout.contains("Miso"), "{ran:?}");
 }

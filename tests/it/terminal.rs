@@ -104,7 +104,11 @@ fn a_conversation_has_line_editing_history_and_an_end() {
     assert_eq!(terminal.ends(), Some(0));
     let turns = folder.entries("turn-started");
     assert_eq!(turns.len(), 2);
-    assert!(turns.iter().all(|turn| turn["payload"]["message"] == "emit hello there"));
+    assert!(
+        turns
+            .iter()
+            .all(|turn| turn["payload"]["message"] == "emit hello there")
+    );
 
     // The history outlives the program.
     let mut terminal = Terminal::start(&folder, &["run", UNRULY_AGENT, "--resource", "jordan"]);
@@ -120,14 +124,26 @@ fn a_conversation_has_line_editing_history_and_an_end() {
 #[test]
 fn ctrl_c_ends_a_turn_and_the_conversation_goes_on() {
     let folder = Folder::new();
-    let mut terminal = Terminal::start(&folder, &["run", UNRULY_AGENT, "--resource", "jordan", "--steps"]);
+    let mut terminal = Terminal::start(
+        &folder,
+        &["run", UNRULY_AGENT, "--resource", "jordan", "--steps"],
+    );
     terminal.shows("> ");
     terminal.press("exec sleep 1000\r");
-    while folder.host(&["ledger", "show", "--json"]).stdout.matches("exec-started").count() < 1 {
+    while folder
+        .host(&["ledger", "show", "--json"])
+        .stdout
+        .matches("exec-started")
+        .count()
+        < 1
+    {
         thread::sleep(Duration::from_millis(50));
     }
     let id = terminal.child.id().to_string();
-    std::process::Command::new("kill").args(["-INT", &id]).status().unwrap();
+    std::process::Command::new("kill")
+        .args(["-INT", &id])
+        .status()
+        .unwrap();
     terminal.shows("interrupted");
     terminal.shows("> ");
     terminal.press("emit still here\r");

@@ -6,7 +6,8 @@ use keepsake_sdk::{Context, EmbeddingProvider, Result};
 
 const DIMENSIONS: u32 = 256;
 
-struct HashedEmbeddings;
+/// The provider.
+pub struct HashedEmbeddings;
 
 keepsake_sdk::register_embedding_provider!(HashedEmbeddings);
 
@@ -23,7 +24,10 @@ impl EmbeddingProvider for HashedEmbeddings {
 /// Counts each run of three characters of each word, by its hash.
 fn embed(text: &str) -> Vec<f32> {
     let mut vector = vec![0.0; DIMENSIONS as usize];
-    for word in text.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty()) {
+    for word in text
+        .split(|c: char| !c.is_alphanumeric())
+        .filter(|word| !word.is_empty())
+    {
         let word: Vec<char> = format!("<{}>", word.to_lowercase()).chars().collect();
         for piece in word.windows(3) {
             let hash = piece.iter().fold(0xcbf2_9ce4_8422_2325, fnv);

@@ -109,7 +109,9 @@ impl Store {
     fn check_source(&self, resource: &str, fact: &NewFact) -> Result<()> {
         let Some(source) = &fact.source else {
             return match fact.quote {
-                Some(_) => Err(Error::invalid("a quote needs the source that it is taken from")),
+                Some(_) => Err(Error::invalid(
+                    "a quote needs the source that it is taken from",
+                )),
                 None => Ok(()),
             };
         };
@@ -124,8 +126,12 @@ impl Store {
         };
         let printed = |key: &str| entry.payload[key].as_str().unwrap_or_default();
         match &fact.quote {
-            Some(quote) if !printed("stdout").contains(quote) && !printed("stderr").contains(quote) => {
-                Err(Error::invalid("the quote does not stand in the source's output"))
+            Some(quote)
+                if !printed("stdout").contains(quote) && !printed("stderr").contains(quote) =>
+            {
+                Err(Error::invalid(
+                    "the quote does not stand in the source's output",
+                ))
             }
             _ => Ok(()),
         }
@@ -264,7 +270,10 @@ impl ScopeHost for TestScope {
         let limit = page.limit as usize;
         let mut items: Vec<_> = self.store().read(&self.resource, |resource| {
             let after = page.after.as_deref().unwrap_or_default();
-            let rest = resource.working.iter().filter(|(key, _)| key.as_str() > after);
+            let rest = resource
+                .working
+                .iter()
+                .filter(|(key, _)| key.as_str() > after);
             rest.take(limit + 1)
                 .map(|(key, value)| (key.clone(), value.to_string()))
                 .collect()
@@ -285,7 +294,9 @@ impl ScopeHost for TestScope {
     fn update_profile(&self, patch: &str) -> Result<String> {
         let patch: Value = serde_json::from_str(patch)?;
         let Value::Object(_) = patch else {
-            return Err(Error::invalid("a profile is an object, and so is its patch"));
+            return Err(Error::invalid(
+                "a profile is an object, and so is its patch",
+            ));
         };
         let mut profile = self.store().profile(&self.resource);
         merge(&mut profile, patch);
@@ -386,10 +397,12 @@ impl ScopeHost for TestScope {
                 && options.until.is_none_or(|until| entry.at < until)
         });
         let after = match &options.page.after {
-            Some(after) => after
-                .parse::<usize>()
-                .map_err(|_| Error::invalid("no page answered with this"))?
-                + 1,
+            Some(after) => {
+                after
+                    .parse::<usize>()
+                    .map_err(|_| Error::invalid("no page answered with this"))?
+                    + 1
+            }
             None => 0,
         };
         let mut rest: Vec<_> = wanted.filter(|(place, _)| *place >= after).collect();
@@ -421,7 +434,9 @@ fn merge(target: &mut Value, patch: Value) {
     if !target.is_object() {
         *target = json!({});
     }
-    let Value::Object(members) = target else { return };
+    let Value::Object(members) = target else {
+        return;
+    };
     for (key, value) in patch {
         if value.is_null() {
             members.remove(&key);

@@ -1,7 +1,6 @@
 //! Recall by the words that a query and a fact share, and snippets.
 
-use std::collections::BTreeMap;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Map, Value};
 
@@ -20,7 +19,7 @@ pub(super) fn recall(facts: &[Fact], query: &str, options: &RecallOptions) -> Ve
             let shared = asked.intersection(&words(&fact.content)).count();
             let total = shared as f64 / asked.len().max(1) as f64;
             let wanted = shared > 0 && options.min_score.is_none_or(|least| total >= least);
-            wanted.then(|| (total, fact))
+            wanted.then_some((total, fact))
         })
         .collect();
     // Stable: facts come newest first.

@@ -147,11 +147,7 @@ impl AgentPlugin {
     /// # Errors
     /// When the agent answers with an error, fails, or replies with what is no
     /// reply. Dropping the future ends the turn at once.
-    pub async fn handle(
-        &self,
-        message: String,
-        context: TurnContext,
-    ) -> Result<Reply, TurnError> {
+    pub async fn handle(&self, message: String, context: TurnContext) -> Result<Reply, TurnError> {
         let state = State::new(
             &self.name,
             &self.limits,
@@ -173,9 +169,7 @@ impl AgentPlugin {
         match within(&self.limits, handled).await {
             Ok(Ok(reply)) => self.checked(reply.text, reply.data),
             Ok(Err(error)) => Err(self.refused(&error)),
-            Err(error) => {
-                Err(failure(&self.name, store.data(), &self.limits, error).into())
-            }
+            Err(error) => Err(failure(&self.name, store.data(), &self.limits, error).into()),
         }
     }
 
@@ -201,7 +195,10 @@ impl AgentPlugin {
         }
         let data = match data {
             Some(data) => Some(serde_json::from_str(&data).map_err(|error| {
-                wrong(format!("its data is not JSON ({error}): {}", excerpt(&data)))
+                wrong(format!(
+                    "its data is not JSON ({error}): {}",
+                    excerpt(&data)
+                ))
             })?),
             None => None,
         };

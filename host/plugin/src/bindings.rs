@@ -2,7 +2,10 @@
 //!
 //! One module a world. The types that several worlds share are generated once,
 //! with the agent's world, and reused by the others.
-#![allow(missing_docs, reason = "generated; the WIT files hold the documentation")]
+#![allow(
+    missing_docs,
+    reason = "generated; the WIT files hold the documentation"
+)]
 
 /// What an agent imports and exports.
 pub(crate) mod agent {

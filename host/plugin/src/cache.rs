@@ -174,12 +174,7 @@ fn checked<'a>(bytes: &'a [u8], key: &blake3::Hash) -> Option<&'a [u8]> {
     (checksum(key, code).as_bytes() == sum).then_some(code)
 }
 
-fn store(
-    folder: &Path,
-    path: &Path,
-    key: &blake3::Hash,
-    component: &Component,
-) -> io::Result<()> {
+fn store(folder: &Path, path: &Path, key: &blake3::Hash, component: &Component) -> io::Result<()> {
     fs::DirBuilder::new()
         .recursive(true)
         .mode(0o700)

@@ -118,7 +118,9 @@ impl EmbeddingPlugin {
             }
         };
         self.put_back(worker);
-        if info.model.is_empty() || info.model.len() > 256 || info.model.chars().any(char::is_control)
+        if info.model.is_empty()
+            || info.model.len() > 256
+            || info.model.chars().any(char::is_control)
         {
             return Err(broken(
                 "its model's name must have from 1 to 256 bytes without control characters".into(),
@@ -197,10 +199,11 @@ impl EmbeddingPlugin {
             EmbeddingKind::Query => Kind::Query,
             EmbeddingKind::Passage => Kind::Passage,
         };
-        let call = worker
-            .instance
-            .keepsake_host_embeddings()
-            .call_embed(&mut worker.store, texts, kind);
+        let call =
+            worker
+                .instance
+                .keepsake_host_embeddings()
+                .call_embed(&mut worker.store, texts, kind);
         let answer = match within(&self.limits, call).await {
             Ok(answer) => answer,
             Err(error) => {

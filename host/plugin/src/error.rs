@@ -8,7 +8,9 @@ use std::time::Duration;
 #[derive(Debug, thiserror::Error)]
 pub enum PluginError {
     /// There is no such file.
-    #[error("there is no plugin file {path:?}: check the path, or give the name of a built-in plugin ({built_in})")]
+    #[error(
+        "there is no plugin file {path:?}: check the path, or give the name of a built-in plugin ({built_in})"
+    )]
     NoSuchFile {
         /// What was asked for.
         path: PathBuf,
@@ -16,7 +18,9 @@ pub enum PluginError {
         built_in: String,
     },
     /// The path is a directory.
-    #[error("{path:?} is a directory: give the component file itself, such as {path:?}/target/wasm32-wasip2/release/NAME.wasm")]
+    #[error(
+        "{path:?} is a directory: give the component file itself, such as {path:?}/target/wasm32-wasip2/release/NAME.wasm"
+    )]
     Directory {
         /// What was asked for.
         path: PathBuf,
@@ -54,13 +58,17 @@ pub enum PluginError {
         hint: &'static str,
     },
     /// The bytes are a core module, not a component.
-    #[error("{name:?} is a core module, not a component; build for wasm32-wasip2 (`cargo build --target wasm32-wasip2`), or wrap it with `wasm-tools component new`")]
+    #[error(
+        "{name:?}: this is a core module; build for wasm32-wasip2 (`cargo build --target wasm32-wasip2`), or wrap it with `wasm-tools component new`"
+    )]
     CoreModule {
         /// The plugin.
         name: String,
     },
     /// The bytes begin like a component and then break off or break the format.
-    #[error("the component {name:?} is damaged: {reason}; it was probably cut off while being copied: build or copy it again")]
+    #[error(
+        "the component {name:?} is damaged: {reason}; it was probably cut off while being copied: build or copy it again"
+    )]
     Damaged {
         /// The plugin.
         name: String,

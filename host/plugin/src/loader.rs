@@ -48,9 +48,10 @@ impl PluginSource {
                 reason: "it is neither a file nor a directory".into(),
             });
         }
-        let name = path
-            .file_stem()
-            .map_or_else(String::new, |stem| stem.to_string_lossy().into_owned());
+        let name = path.file_stem().map_or_else(String::new, |stem| {
+            // Cargo writes the dashes of a package's name as underscores.
+            stem.to_string_lossy().replace('_', "-")
+        });
         if metadata.len() > limits::COMPONENT_BYTES {
             return Err(PluginError::TooLarge {
                 name,
@@ -189,7 +190,7 @@ mod tests {
     #[test]
     fn bytes_that_are_no_component_are_named_for_what_they_are() {
         assert!(error(b"").contains("empty"));
-        assert!(error(b"\0asm\x01\0\0\0").contains("core module, not a component; build for wasm32-wasip2"));
+        assert!(error(b"\0asm\x01\0\0\0").contains("core module; build for wasm32-wasip2"));
         assert!(error(b"(component)").contains("WebAssembly text"));
         assert!(error(b"\x7fELF\x02").contains("program"));
         assert!(error(b"#!/bin/sh").contains("text file"));

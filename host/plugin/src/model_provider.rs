@@ -203,7 +203,10 @@ fn told(provider: &ModelPlugin, store: &Store<State>, error: CallError) -> Error
     let failure = failure(&provider.name, store.data(), &provider.limits, error);
     tracing::warn!(target: "plugin", "{failure}\n{}", failure.details());
     Error::Unavailable(crate::bindings::agent::keepsake::host::types::Unavailable {
-        message: format!("model provider `{}` failed: {}", provider.name, failure.cause),
+        message: format!(
+            "model provider `{}` failed: {}",
+            provider.name, failure.cause
+        ),
         retry_after_ms: None,
     })
 }

@@ -1,9 +1,9 @@
 //! What a component is and whether it runs here, read without running it.
 
 use serde::Serialize;
+use wasmtime::Engine;
 use wasmtime::component::Component;
 use wasmtime::component::types::ComponentItem;
-use wasmtime::Engine;
 
 include!(concat!(env!("OUT_DIR"), "/interfaces.rs"));
 
@@ -49,7 +49,14 @@ impl PluginKind {
     fn imports(self) -> &'static [&'static str] {
         match self {
             Self::Agent => &[
-                "types", "settings", "log", "session", "memory", "sandbox", "embeddings", "model",
+                "types",
+                "settings",
+                "log",
+                "session",
+                "memory",
+                "sandbox",
+                "embeddings",
+                "model",
                 "agents",
             ],
             _ => &["types", "settings", "log"],

@@ -96,9 +96,7 @@ impl ResourceLimiter for Budget {
         desired: usize,
         _maximum: Option<usize>,
     ) -> wasmtime::Result<bool> {
-        let wanted = self
-            .memory
-            .saturating_add(desired.saturating_sub(current));
+        let wanted = self.memory.saturating_add(desired.saturating_sub(current));
         if wanted > self.memory_limit {
             self.memory_refused = Some(wanted);
             // The guest is told no and may go on with what it has.

@@ -65,7 +65,10 @@ async fn database(app: &App) -> Finding {
     if !path.exists() {
         return finding(
             "memory",
-            Ok(format!("{} is not there yet: the first run makes it", path.display())),
+            Ok(format!(
+                "{} is not there yet: the first run makes it",
+                path.display()
+            )),
         );
     }
     let checked = async {
@@ -113,7 +116,11 @@ async fn sandbox(app: &App) -> Finding {
                 } else {
                     "NOT isolated, as was allowed"
                 };
-                let notes: String = report.notes.iter().map(|note| format!("; {note}")).collect();
+                let notes: String = report
+                    .notes
+                    .iter()
+                    .map(|note| format!("; {note}"))
+                    .collect();
                 Ok(format!(
                     "{} ({}), a command ran {isolation}{notes}",
                     report.backend, report.engine

@@ -43,7 +43,9 @@ pub(crate) async fn run(app: &App, command: MemoryCommand, json: bool) -> Result
                 },
                 explain,
             };
-            asked.run(app, &ResourceRef::new(whose.resource)?, json).await
+            asked
+                .run(app, &ResourceRef::new(whose.resource)?, json)
+                .await
         }
         MemoryCommand::Set { whose, key, value } => {
             let resource = ResourceRef::new(whose.resource)?;
@@ -71,7 +73,9 @@ async fn list(view: &View, resource: &ResourceRef, json: bool) -> Result<(), Fai
     let mut facts = Vec::new();
     let mut after: Option<String> = None;
     loop {
-        let page = view.list_facts(after.as_deref(), limits::PAGE_ITEMS).await?;
+        let page = view
+            .list_facts(after.as_deref(), limits::PAGE_ITEMS)
+            .await?;
         facts.extend(page.facts);
         match page.next {
             Some(next) => after = Some(next),
@@ -138,7 +142,10 @@ fn verification(fact: &Fact) -> &'static str {
 
 fn fact_line(fact: &Fact) -> String {
     let source = fact.source.as_ref().map_or_else(String::new, |source| {
-        format!(", source entry {} of session {}", source.index, source.session)
+        format!(
+            ", source entry {} of session {}",
+            source.index, source.session
+        )
     });
     format!(
         "{}  \"{}\" ({}{source}, {})",
@@ -178,7 +185,9 @@ impl Recall {
         let database = app.existing_database().await?;
         let vector = self.vector(app).await?;
         let memory = database.operator_session(resource).await?;
-        let recalled = memory.recall(&self.query, vector, self.options.clone()).await;
+        let recalled = memory
+            .recall(&self.query, vector, self.options.clone())
+            .await;
         end(&database, &memory).await?;
         let recalled = recalled?;
         if json {

@@ -121,10 +121,24 @@ async fn one_turn(
     Ok(report)
 }
 
+/// Waits for Ctrl-C, for a request to end, or for the terminal to go away.
 async fn interrupted() {
-    // Where Ctrl-C cannot be listened for, the system ends the program itself.
-    if tokio::signal::ctrl_c().await.is_err() {
-        std::future::pending::<()>().await;
+    use tokio::signal::unix::{SignalKind, signal};
+    let kinds = [
+        SignalKind::interrupt(),
+        SignalKind::terminate(),
+        SignalKind::hangup(),
+    ];
+    let (Ok(mut interrupt), Ok(mut terminate), Ok(mut hangup)) =
+        (signal(kinds[0]), signal(kinds[1]), signal(kinds[2]))
+    else {
+        // What cannot be listened for ends the program by itself.
+        return std::future::pending().await;
+    };
+    tokio::select! {
+        _ = interrupt.recv() => {}
+        _ = terminate.recv() => {}
+        _ = hangup.recv() => {}
     }
 }
 

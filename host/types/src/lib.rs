@@ -15,7 +15,9 @@ pub type Timestamp = u64;
 pub fn now() -> Timestamp {
     SystemTime::now()
         .duration_since(UNIX_EPOCH)
-        .map_or(0, |elapsed| u64::try_from(elapsed.as_millis()).unwrap_or(u64::MAX))
+        .map_or(0, |elapsed| {
+            u64::try_from(elapsed.as_millis()).unwrap_or(u64::MAX)
+        })
 }
 
 /// The lasting identity that memory belongs to: a customer or an account,
@@ -58,7 +60,10 @@ impl ResourceRef {
     pub fn new(resource: impl Into<String>) -> Result<Self, InvalidName> {
         let resource = resource.into();
         check_name("resource", &resource)?;
-        Ok(Self { resource, team: None })
+        Ok(Self {
+            resource,
+            team: None,
+        })
     }
 
     /// The same resource within a team.

@@ -27,7 +27,10 @@ impl EmbeddingProvider for EmbedStatic {
             max_texts: MAX_TEXTS,
             max_text_bytes: u32::try_from(MAX_TEXT_BYTES).unwrap_or(u32::MAX),
             relevance_threshold: Some(RELEVANCE_THRESHOLD),
-            ..EmbeddingInfo::new("static-minilm-256", u32::try_from(DIMENSIONS).unwrap_or(u32::MAX))
+            ..EmbeddingInfo::new(
+                "static-minilm-256",
+                u32::try_from(DIMENSIONS).unwrap_or(u32::MAX),
+            )
         })
     }
 

@@ -28,10 +28,13 @@ impl ModelProvider for ModelOffline {
         };
         let answered = answer(&conversation);
         let completed = Completed::new(&conversation, answered, &request.stop, request.max_tokens);
-        let texts = completed.pieces().into_iter().filter_map(|piece| match piece {
-            Piece::Text(text) => Some(text),
-            Piece::CallStart(..) | Piece::CallArguments(..) => None,
-        });
+        let texts = completed
+            .pieces()
+            .into_iter()
+            .filter_map(|piece| match piece {
+                Piece::Text(text) => Some(text),
+                Piece::CallStart(..) | Piece::CallArguments(..) => None,
+            });
         Ok(model::Answer::pieces(texts.collect(), response(&completed)))
     }
 }

@@ -13,7 +13,11 @@ pub(crate) struct Setting<'a> {
 /// The rules. Plain paragraphs: what looks like a list of memory items is left
 /// to memory itself.
 pub(crate) fn system_prompt(settings: &Settings, setting: &Setting<'_>) -> String {
-    let company = settings.company.as_deref().map(|company| format!(" of {company}")).unwrap_or_default();
+    let company = settings
+        .company
+        .as_deref()
+        .map(|company| format!(" of {company}"))
+        .unwrap_or_default();
     let mut prompt = format!(
         "You are {}, a support agent{company}. You talk to one customer, whom you may have met before.\n\
          Customer id: {}\n\
@@ -51,6 +55,8 @@ pub(crate) fn system_prompt(settings: &Settings, setting: &Setting<'_>) -> Strin
         }
         None => prompt.push_str("\nThere is no sandbox now: remember facts without a source.\n"),
     }
-    prompt.push_str("\nReply in the customer's language, briefly and kindly, without naming your tools.\n");
+    prompt.push_str(
+        "\nReply in the customer's language, briefly and kindly, without naming your tools.\n",
+    );
     prompt
 }

@@ -31,7 +31,9 @@ pub(crate) struct Settings {
 
 /// A setting that cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("the setting `{key}` of support-agent must be {wanted}, not {found}: change it in the host's configuration")]
+#[error(
+    "the setting `{key}` of support-agent must be {wanted}, not {found}: change it in the host's configuration"
+)]
 pub(crate) struct BadSetting {
     key: &'static str,
     wanted: &'static str,
@@ -65,7 +67,12 @@ impl Settings {
                 None => true,
                 Some(Value::Bool(value)) => value,
                 Some(found) => {
-                    return Err(BadSetting { key: "use-sandbox", wanted: "true or false", found }.into());
+                    return Err(BadSetting {
+                        key: "use-sandbox",
+                        wanted: "true or false",
+                        found,
+                    }
+                    .into());
                 }
             },
         })
@@ -115,7 +122,14 @@ mod tests {
     fn without_settings_the_defaults_hold() {
         let settings = read(json!({})).unwrap();
         assert_eq!((settings.persona.as_str(), settings.company), ("Sam", None));
-        assert_eq!((settings.snippet_bytes, settings.max_rounds, settings.use_sandbox), (4_096, 8, true));
+        assert_eq!(
+            (
+                settings.snippet_bytes,
+                settings.max_rounds,
+                settings.use_sandbox
+            ),
+            (4_096, 8, true)
+        );
     }
 
     #[test]
@@ -124,8 +138,18 @@ mod tests {
             "persona": " Robin ", "company": "Acme", "snippet-bytes": 64, "max-rounds": 64, "use-sandbox": false
         }))
         .unwrap();
-        assert_eq!((settings.persona.as_str(), settings.company.as_deref()), ("Robin", Some("Acme")));
-        assert_eq!((settings.snippet_bytes, settings.max_rounds, settings.use_sandbox), (64, 64, false));
+        assert_eq!(
+            (settings.persona.as_str(), settings.company.as_deref()),
+            ("Robin", Some("Acme"))
+        );
+        assert_eq!(
+            (
+                settings.snippet_bytes,
+                settings.max_rounds,
+                settings.use_sandbox
+            ),
+            (64, 64, false)
+        );
     }
 
     #[test]
@@ -143,7 +167,10 @@ mod tests {
             ("use-sandbox", json!("yes")),
         ] {
             let error = read(json!({ key: value })).unwrap_err().to_string();
-            assert!(error.contains(&format!("`{key}`")) && error.contains("must be"), "{error}");
+            assert!(
+                error.contains(&format!("`{key}`")) && error.contains("must be"),
+                "{error}"
+            );
         }
     }
 }

@@ -109,16 +109,25 @@ fn cut(text: &str) -> String {
     if text.len() <= OUTPUT_BYTES {
         return text.to_owned();
     }
-    format!("{} … (cut)", &text[..text.floor_char_boundary(OUTPUT_BYTES)])
+    format!(
+        "{} … (cut)",
+        &text[..text.floor_char_boundary(OUTPUT_BYTES)]
+    )
 }
 
 /// Whether a text holds what must not be kept: a card number, or a password
 /// that is called one.
 fn looks_secret(text: &str) -> bool {
     let lower = text.to_lowercase();
-    let names_secret = ["password is", "password:", "passcode is", "pin is", "secret key"]
-        .iter()
-        .any(|name| lower.contains(name));
+    let names_secret = [
+        "password is",
+        "password:",
+        "passcode is",
+        "pin is",
+        "secret key",
+    ]
+    .iter()
+    .any(|name| lower.contains(name));
     names_secret || has_card_number(text)
 }
 
@@ -144,7 +153,7 @@ fn check_digit_holds(digits: &[u8]) -> bool {
             }
         })
         .sum();
-    sum % 10 == 0
+    sum.is_multiple_of(10)
 }
 
 #[cfg(test)]
@@ -155,7 +164,9 @@ mod tests {
     fn card_numbers_and_passwords_are_told_from_other_numbers() {
         assert!(looks_secret("Jordan's card is 4111 1111 1111 1111."));
         assert!(looks_secret("Jordan's password is hunter2."));
-        assert!(!looks_secret("Jordan's order number is 4111 1111 1111 1112."));
+        assert!(!looks_secret(
+            "Jordan's order number is 4111 1111 1111 1112."
+        ));
         assert!(!looks_secret("Jordan called on the 3rd, case A-1042."));
     }
 }

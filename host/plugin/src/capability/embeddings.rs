@@ -76,9 +76,7 @@ pub(crate) async fn embed(
             name: name.into(),
             message,
         }),
-        EmbeddingError::Failed {
-            retry_after_ms, ..
-        } => Error::Unavailable(Unavailable {
+        EmbeddingError::Failed { retry_after_ms, .. } => Error::Unavailable(Unavailable {
             message: error.to_string(),
             retry_after_ms,
         }),

@@ -168,10 +168,7 @@ impl Scope {
                 relevance_threshold: embedder.info().relevance_threshold,
             })),
             Err(Error::Unavailable(unavailable)) if mode == RecallMode::Hybrid => {
-                tracing::warn!(
-                    "recall goes by words alone: {}",
-                    unavailable.message
-                );
+                tracing::warn!("recall goes by words alone: {}", unavailable.message);
                 Ok(None)
             }
             Err(error) => Err(error),
@@ -310,9 +307,7 @@ impl memory::HostScope for MemoryView<'_> {
 
     async fn find(&mut self, scope: Resource<Scope>, id: String) -> Answer<Option<Fact>> {
         let found = self.table.get(&scope)?.memory.find(&id).await;
-        Ok(found
-            .map(|fact| fact.map(Fact::from))
-            .map_err(Error::from))
+        Ok(found.map(|fact| fact.map(Fact::from)).map_err(Error::from))
     }
 
     async fn list_facts(&mut self, scope: Resource<Scope>, page: Page) -> Answer<FactPage> {
@@ -337,19 +332,11 @@ impl memory::HostScope for MemoryView<'_> {
         Ok(Err(not_yet("compaction; use `forget` or `expire`")))
     }
 
-    async fn snippet(
-        &mut self,
-        scope: Resource<Scope>,
-        options: SnippetOptions,
-    ) -> Answer<String> {
+    async fn snippet(&mut self, scope: Resource<Scope>, options: SnippetOptions) -> Answer<String> {
         Ok(self.table.get(&scope)?.snippet(options).await)
     }
 
-    async fn fork(
-        &mut self,
-        _scope: Resource<Scope>,
-        _child: String,
-    ) -> Answer<Resource<Branch>> {
+    async fn fork(&mut self, _scope: Resource<Scope>, _child: String) -> Answer<Resource<Branch>> {
         Ok(Err(not_yet("forks of memory")))
     }
 

@@ -99,7 +99,9 @@ impl Completion {
     async fn failed<T>(&mut self, error: Error) -> Result<T, Error> {
         if let Some(record) = self.record.take() {
             record
-                .write(json!({ "finish": "error", "error": describe(&error), "code": code(&error) }))
+                .write(
+                    json!({ "finish": "error", "error": describe(&error), "code": code(&error) }),
+                )
                 .await?;
         }
         Err(error)
@@ -167,7 +169,9 @@ async fn begin(
         }),
         Err(error) => {
             record
-                .write(json!({ "finish": "error", "error": describe(&error), "code": code(&error) }))
+                .write(
+                    json!({ "finish": "error", "error": describe(&error), "code": code(&error) }),
+                )
                 .await?;
             Err(error)
         }

@@ -157,12 +157,8 @@ impl SessionSandboxes {
 
     /// Closes every sandbox of the session. Called once, when it ends.
     pub async fn close_all(&self) {
-        let mut open = std::mem::take(
-            &mut *self
-                .forks
-                .lock()
-                .unwrap_or_else(PoisonError::into_inner),
-        );
+        let mut open =
+            std::mem::take(&mut *self.forks.lock().unwrap_or_else(PoisonError::into_inner));
         open.extend(self.own.get().cloned());
         for sandbox in open {
             if let Err(error) = self.close(&sandbox).await {

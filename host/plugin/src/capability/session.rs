@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use keepsake_storage::Memory;
+use keepsake_storage::{Kind, Memory};
 use keepsake_types::embedding::Embedder;
 use keepsake_types::{ResourceRef, Timestamp, limits};
-use serde_json::Value;
+use serde_json::{Value, json};
 use tokio::sync::mpsc::UnboundedSender;
 use wasmtime::component::{HasData, Resource, ResourceTable};
 
@@ -82,9 +82,9 @@ impl<'a> SessionView<'a> {
 
     /// The turn, or the answer to one who asks outside of a turn.
     fn turn(&mut self) -> Result<&mut TurnState, Error> {
-        self.turn.as_deref_mut().ok_or_else(|| {
-            Error::Denied("a session exists only while a message is handled".into())
-        })
+        self.turn
+            .as_deref_mut()
+            .ok_or_else(|| Error::Denied("a session exists only while a message is handled".into()))
     }
 }
 
@@ -139,14 +139,17 @@ impl session::Host for SessionView<'_> {
     }
 
     async fn open_sandbox(&mut self) -> wasmtime::Result<Result<Resource<SandboxHandle>, Error>> {
-        let sandboxes = match self.turn() {
-            Ok(turn) => turn.context.sandboxes.clone(),
+        let (sandboxes, ledger) = match self.turn() {
+            Ok(turn) => (turn.context.sandboxes.clone(), turn.context.ledger.clone()),
             Err(error) => return Ok(Err(error)),
         };
         let Some(sandboxes) = sandboxes else {
-            return Ok(Err(Error::Denied(
-                "this session was granted no sandbox".into(),
-            )));
+            let reason = "this session was granted no sandbox";
+            let denied = json!({ "what": "sandbox", "reason": reason });
+            if let Err(error) = ledger.write(Kind::Denied, denied).await {
+                return Ok(Err(error.into()));
+            }
+            return Ok(Err(Error::Denied(reason.into())));
         };
         match sandboxes.open().await {
             Ok(handle) => Ok(Ok(self.table.push(handle)?)),

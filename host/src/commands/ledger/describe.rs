@@ -140,7 +140,10 @@ mod tests {
         );
         assert_eq!(sentence(&hostile), "\"a\\u{1b}[2J b\"");
         assert_eq!(sentence(&entry(Kind::Recalled, None)), "(erased)");
-        let late = entry(Kind::Other("later".into()), Some(json!({ "a": 1, "b": "c" })));
+        let late = entry(
+            Kind::Other("later".into()),
+            Some(json!({ "a": 1, "b": "c" })),
+        );
         assert_eq!(sentence(&late), "a: 1, b: c");
     }
 }

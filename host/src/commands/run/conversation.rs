@@ -190,6 +190,11 @@ mod tests {
 
     #[test]
     fn a_line_that_is_no_text_is_refused() {
-        assert!(lines(b"\xff\xfe\n")[0].as_ref().unwrap_err().contains("not UTF-8"));
+        assert!(
+            lines(b"\xff\xfe\n")[0]
+                .as_ref()
+                .unwrap_err()
+                .contains("not UTF-8")
+        );
     }
 }

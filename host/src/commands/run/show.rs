@@ -28,7 +28,11 @@ impl Show {
     /// Tells a person which session this is, so that it can be continued.
     pub(super) fn beginning(&self, session: &Session, wanted: bool) -> Result<(), Failure> {
         if self.interactive || wanted {
-            let verb = if session.resumed { "continued" } else { "begun" };
+            let verb = if session.resumed {
+                "continued"
+            } else {
+                "begun"
+            };
             eprintln!(
                 "session {} {verb} for {}",
                 session.id,

@@ -112,9 +112,9 @@ impl Recorder {
                     .await?;
                 Ok(ExecEvent::Stderr(bytes))
             }
-            native::ExecEvent::Completed(result) => Ok(ExecEvent::Completed(
-                self.completed(result, false).await?,
-            )),
+            native::ExecEvent::Completed(result) => {
+                Ok(ExecEvent::Completed(self.completed(result, false).await?))
+            }
         }
     }
 
@@ -137,11 +137,7 @@ impl Recorder {
         Ok(())
     }
 
-    pub(super) async fn checkpoint_created(
-        &self,
-        id: &str,
-        name: &str,
-    ) -> Result<EntryRef, Error> {
+    pub(super) async fn checkpoint_created(&self, id: &str, name: &str) -> Result<EntryRef, Error> {
         self.append(
             EntryKind::CheckpointCreated,
             json!({ "checkpoint": id, "name": name }),
