@@ -66,10 +66,9 @@ fn as_somebody(folder: &Folder, arguments: &[&str]) -> Ran {
     use std::os::unix::process::CommandExt;
     let program = folder.path().join("host");
     fs::copy(executable(), &program).unwrap();
-    let mut command = folder.command(arguments);
     let mut other = std::process::Command::new(&program);
     other
-        .args(command.get_args())
+        .args(arguments)
         .current_dir(folder.path())
         .env("HOST_CACHE", "")
         .stdin(Stdio::null())
@@ -78,7 +77,6 @@ fn as_somebody(folder: &Folder, arguments: &[&str]) -> Ran {
     if fs::metadata("/proc/self").unwrap().uid_is_root() {
         other.uid(65_534).gid(65_534);
     }
-    drop(command.stdin(Stdio::null()));
     finish(other.spawn().unwrap())
 }
 

@@ -10,12 +10,18 @@ use crate::{Result, StorageError};
 /// them. Sorted here, because a map's own order depends on how `serde_json`
 /// was built.
 pub(crate) fn canonical(value: &Value) -> String {
+    canonical_with(value, |text| text.to_owned())
+}
+
+/// As [`canonical`], with every text in `value`, names included, changed first.
+pub(crate) fn canonical_with(value: &Value, change: impl Fn(&str) -> String) -> String {
     let mut text = String::new();
-    write(value, &mut text);
+    write(value, &change, &mut text);
     text
 }
 
-fn write(value: &Value, text: &mut String) {
+fn write(value: &Value, change: &dyn Fn(&str) -> String, text: &mut String) {
+    let literal = |text: &str| Value::String(change(text)).to_string();
     match value {
         Value::Object(members) => {
             let mut names: Vec<&String> = members.keys().collect();
@@ -25,9 +31,9 @@ fn write(value: &Value, text: &mut String) {
                 if place > 0 {
                     text.push(',');
                 }
-                write(&Value::String(name.clone()), text);
+                text.push_str(&literal(name));
                 text.push(':');
-                write(&members[name], text);
+                write(&members[name], change, text);
             }
             text.push('}');
         }
@@ -37,10 +43,11 @@ fn write(value: &Value, text: &mut String) {
                 if place > 0 {
                     text.push(',');
                 }
-                write(item, text);
+                write(item, change, text);
             }
             text.push(']');
         }
+        Value::String(string) => text.push_str(&literal(string)),
         scalar => text.push_str(&scalar.to_string()),
     }
 }

@@ -256,7 +256,9 @@ fn named_line(name: &str, value: &Value) -> String {
     };
     let value = match value {
         Value::String(text) => harmless(text),
-        other => harmless(&json::canonical(other)),
+        // Before the text is JSON as well: an escaped line feed ends in a letter,
+        // which would hide the word that follows it.
+        other => harmless(&json::canonical_with(other, harmless)),
     };
     format!("- {name}: {value}")
 }

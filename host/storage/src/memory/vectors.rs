@@ -183,7 +183,7 @@ pub(super) fn cosines(
     query: &[f32],
 ) -> Result<Vec<(i64, f64)>> {
     let (from, to) = scope::fact_range(scope);
-    let query_norm = dot(query, query).sqrt();
+    let query_square = dot(query, query);
     let mut statement = connection.prepare_cached(
         // The plus keeps SQLite on the scope's range: the model's index would
         // lead through every scope.
@@ -209,15 +209,32 @@ pub(super) fn cosines(
                     .to_owned(),
             ));
         }
-        let norms = query_norm * dot(&vector, &vector).sqrt();
-        let cosine = if norms > 0.0 {
-            dot(query, &vector) / norms
-        } else {
-            0.0
-        };
-        cosines.push((row.get(0)?, f64::from(cosine.clamp(-1.0, 1.0))));
+        cosines.push((row.get(0)?, cosine(query, query_square, &vector)));
     }
     Ok(cosines)
+}
+
+/// The cosine between two vectors; 0 where one has no length.
+fn cosine(query: &[f32], query_square: f32, vector: &[f32]) -> f64 {
+    let (product, square) = (dot(query, vector), dot(vector, vector));
+    if query_square.is_normal() && square.is_normal() && product.is_finite() {
+        let norms = query_square.sqrt() * square.sqrt();
+        return f64::from((product / norms).clamp(-1.0, 1.0));
+    }
+    // Squares of very large or small values do not fit; squares of any `f32`
+    // fit into `f64`.
+    let exact = |left: &[f32], right: &[f32]| -> f64 {
+        let pairs = left.iter().zip(right);
+        pairs
+            .map(|(left, right)| f64::from(*left) * f64::from(*right))
+            .sum()
+    };
+    let norms = exact(query, query).sqrt() * exact(vector, vector).sqrt();
+    if norms > 0.0 {
+        (exact(query, vector) / norms).clamp(-1.0, 1.0)
+    } else {
+        0.0
+    }
 }
 
 fn dot(left: &[f32], right: &[f32]) -> f32 {
@@ -270,6 +287,23 @@ fn unembedded(
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_cosine_is_right_for_values_whose_squares_are_not_representable() {
+        let tiny = f32::from_bits(1);
+        for size in [f32::MAX, 1e20, 1.0, 1e-20, f32::MIN_POSITIVE, tiny] {
+            for other in [f32::MAX, 1.0, tiny] {
+                let query = [size, size];
+                let square = dot(&query, &query);
+                let found = cosine(&query, square, &[other, 0.0]);
+                assert!(
+                    (found - 0.5_f64.sqrt()).abs() < 1e-6,
+                    "{size} {other}: {found}"
+                );
+                assert_eq!(cosine(&query, square, &[0.0, 0.0]), 0.0);
+            }
+        }
+    }
 
     #[test]
     fn the_product_counts_every_number_whatever_the_width() {
