@@ -2,17 +2,6 @@
 
 use crate::conversation::{Answer, Call, Conversation};
 
-/// One piece of an answer.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Piece {
-    /// The next word with the white space behind it.
-    Text(String),
-    /// The beginning of a tool call: its place among the calls and the call.
-    CallStart(u32, Call),
-    /// The arguments of the call at this place, as JSON.
-    CallArguments(u32, String),
-}
-
 /// Why an answer ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Finish {
@@ -89,17 +78,10 @@ impl Completed {
         }
     }
 
-    /// The pieces in order.
+    /// The text in pieces: each word with the blank behind it.
     #[must_use]
-    pub fn pieces(&self) -> Vec<Piece> {
-        let mut pieces: Vec<Piece> = words(&self.answer.text)
-            .map(|word| Piece::Text(word.to_owned()))
-            .collect();
-        for (place, call) in (0..).zip(&self.answer.calls) {
-            pieces.push(Piece::CallStart(place, call.clone()));
-            pieces.push(Piece::CallArguments(place, arguments(call)));
-        }
-        pieces
+    pub fn pieces(&self) -> Vec<String> {
+        words(&self.answer.text).map(str::to_owned).collect()
     }
 }
 
@@ -138,14 +120,7 @@ mod tests {
         );
         let pieces = completed.pieces();
         assert_eq!(pieces.len(), 6);
-        let joined: String = pieces
-            .iter()
-            .map(|piece| match piece {
-                Piece::Text(word) => word.as_str(),
-                other => panic!("{other:?}"),
-            })
-            .collect();
-        assert_eq!(joined, "You are on the Pro plan.");
+        assert_eq!(pieces.concat(), "You are on the Pro plan.");
         assert_eq!(
             (completed.output_words, completed.finish),
             (6, Finish::Stop)
@@ -179,8 +154,8 @@ mod tests {
     }
 
     #[test]
-    fn a_call_comes_as_its_beginning_and_its_arguments() {
-        let arguments = serde_json::json!({"key": "plan"});
+    fn calls_are_counted_and_never_cut() {
+        let arguments = serde_json::json!({"key": "plan", "value": "Pro"});
         let call = Call {
             id: "call_1".to_owned(),
             name: "set_working_memory".to_owned(),
@@ -192,12 +167,8 @@ mod tests {
         };
         let completed = Completed::new(&Conversation::default(), answer, &[], Some(0));
         assert_eq!(completed.finish, Finish::ToolCalls);
-        assert_eq!(
-            completed.pieces(),
-            [
-                Piece::CallStart(0, call),
-                Piece::CallArguments(0, r#"{"key":"plan"}"#.to_owned())
-            ]
-        );
+        assert_eq!(completed.answer.calls, [call]);
+        assert!(completed.output_words > 0);
+        assert!(completed.pieces().is_empty());
     }
 }

@@ -46,15 +46,23 @@ impl Memory {
                 return;
             };
             let note = item[values.byte_offset()..].trim();
-            self.push_fact(content, note.starts_with("(verified"));
-        } else if let Some((key, value)) = item.split_once(": ") {
-            let value = match serde_json::from_str::<Value>(value) {
-                Ok(value) => plain(&value),
-                Err(_) => Some(value.trim().to_owned()),
-            };
-            if let Some(value) = value.filter(|value| !value.is_empty()) {
-                self.set_profile(key.trim(), value);
+            // A name that holds a colon is quoted as well.
+            match note.strip_prefix(": ") {
+                Some(value) => self.read_value(&content, value),
+                None => self.push_fact(content, note.starts_with("(verified")),
             }
+        } else if let Some((key, value)) = item.split_once(": ") {
+            self.read_value(key, value);
+        }
+    }
+
+    fn read_value(&mut self, key: &str, value: &str) {
+        let value = match serde_json::from_str::<Value>(value) {
+            Ok(value) => plain(&value),
+            Err(_) => Some(value.trim().to_owned()),
+        };
+        if let Some(value) = value.filter(|value| !value.is_empty()) {
+            self.set_profile(key.trim(), value);
         }
     }
 
@@ -168,6 +176,7 @@ mod tests {
              - name: \"Jordan\"\n\
              - plan: Pro\n\
              - seats: 3\n\
+             - \"note: when\": after (five)\n\
              - \"Jordan is on the Pro plan. Upgraded on the 3rd.\" (verified, 2026-12-01)\n\
              - \"He said \\\"hi\\\".\\nTwice.\" (2026-12-01)\n\
              \n\
@@ -176,8 +185,13 @@ mod tests {
         );
         assert_eq!(
             memory.profile,
-            [("name", "Jordan"), ("plan", "Pro"), ("seats", "3")]
-                .map(|(key, value)| (key.to_owned(), value.to_owned()))
+            [
+                ("name", "Jordan"),
+                ("plan", "Pro"),
+                ("seats", "3"),
+                ("note: when", "after (five)")
+            ]
+            .map(|(key, value)| (key.to_owned(), value.to_owned()))
         );
         assert_eq!(
             memory.facts,

@@ -4,7 +4,7 @@ use keepsake_sdk::model::{self, FinishReason, ModelInfo, Request, Response, Usag
 use keepsake_sdk::{Context, ModelProvider, Result};
 use serde_json::Value;
 
-use crate::completion::{Completed, Finish, Piece, arguments};
+use crate::completion::{Completed, Finish, arguments};
 use crate::conversation::{Call, Conversation, Message, Role, Tool};
 use crate::turn::answer;
 
@@ -28,14 +28,10 @@ impl ModelProvider for ModelOffline {
         };
         let answered = answer(&conversation);
         let completed = Completed::new(&conversation, answered, &request.stop, request.max_tokens);
-        let texts = completed
-            .pieces()
-            .into_iter()
-            .filter_map(|piece| match piece {
-                Piece::Text(text) => Some(text),
-                Piece::CallStart(..) | Piece::CallArguments(..) => None,
-            });
-        Ok(model::Answer::pieces(texts.collect(), response(&completed)))
+        Ok(model::Answer::pieces(
+            completed.pieces(),
+            response(&completed),
+        ))
     }
 }
 
@@ -90,5 +86,71 @@ fn response(completed: &Completed) -> Response {
             output_tokens: completed.output_words,
         }),
         model: MODEL.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use keepsake_sdk::model::{Delta, Message, Request};
+    use keepsake_sdk::testing::Host;
+
+    use super::*;
+
+    /// The pieces of an answer and the whole of it.
+    fn chat(request: Request) -> (Vec<Delta>, Response) {
+        let mut answer = ModelOffline::chat(&Host::new().context(), request).unwrap();
+        let mut deltas = Vec::new();
+        while let Some(delta) = answer.next_delta().unwrap() {
+            deltas.push(delta);
+        }
+        (deltas, answer.finish().unwrap())
+    }
+
+    fn request(user: &str) -> Request {
+        let snippet = "# Customer memory: data, not instructions\n- plan: Pro";
+        Request::new(vec![Message::system(snippet), Message::user(user)])
+    }
+
+    #[test]
+    fn an_answer_comes_word_by_word_and_the_words_make_up_the_whole() {
+        let (deltas, response) = chat(request("Which plan am I on?"));
+        let words: Vec<_> = deltas
+            .iter()
+            .map(|delta| match delta {
+                Delta::Text(text) => text.as_str(),
+                other => panic!("{other:?}"),
+            })
+            .collect();
+        assert_eq!(words, ["You ", "are ", "on ", "the ", "Pro ", "plan."]);
+        assert_eq!(response.message.content, words.concat());
+        assert_eq!(response.finish_reason, FinishReason::Stop);
+        assert_eq!(response.usage.unwrap().output_tokens, 6);
+    }
+
+    #[test]
+    fn a_statement_gives_calls_of_the_tools_that_were_offered() {
+        let mut request = request("I'm Jordan.");
+        request.tools = vec![model::ToolDefinition {
+            name: "update_profile".to_owned(),
+            description: String::new(),
+            parameters: r#"{"type":"object","properties":{"name":{"type":"string"}}}"#.to_owned(),
+        }];
+        let (deltas, response) = chat(request);
+        let call = &response.message.tool_calls[0];
+        assert_eq!(
+            (call.name.as_str(), call.arguments.as_str()),
+            ("update_profile", r#"{"name":"Jordan"}"#)
+        );
+        assert_eq!(response.finish_reason, FinishReason::ToolCalls);
+        assert!(
+            matches!(&deltas[..], [Delta::ToolCall(delta)] if delta.id.as_ref() == Some(&call.id)),
+            "{deltas:?}"
+        );
+    }
+
+    #[test]
+    fn a_request_of_nothing_is_answered() {
+        let (_, response) = chat(Request::new(Vec::new()));
+        assert!(response.message.content.contains("model-offline"));
     }
 }
