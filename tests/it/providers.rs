@@ -91,12 +91,12 @@ fn numbers_that_are_none_are_refused() {
     told(
         &ask(&embeddings("nan"), "embed hello"),
         "unavailable",
-        "NaN",
+        "no finite number",
     );
     told(
         &ask(&embeddings("infinite"), "embed hello"),
         "unavailable",
-        "inf",
+        "no finite number",
     );
 }
 

@@ -140,7 +140,7 @@ mod tests {
         symlink(&kept, top.join("link")).unwrap();
         symlink(&kept, top.join("locked/link")).unwrap();
         for path in ["locked/below", "locked"] {
-            std::fs::set_permissions(top.join(path), PermissionsExt::from_mode(0)).unwrap();
+            std::fs::set_permissions(top.join(path), PermissionsExt::from_mode(0o0)).unwrap();
         }
         remove(&top).unwrap();
         assert!(!top.exists());

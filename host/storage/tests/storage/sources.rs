@@ -216,7 +216,7 @@ async fn verification_after(change: &str) -> Verification {
     file.tamper(change);
     let listed = memory.list_facts(None, 10).await.unwrap().facts;
     let found = memory.find(&fact.id).await.unwrap().unwrap();
-    assert_eq!(listed, [found.clone()]);
+    assert_eq!(listed, std::slice::from_ref(&found));
     assert_eq!(found.content, fact.content);
     found.verification
 }

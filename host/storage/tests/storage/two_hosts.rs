@@ -1,5 +1,7 @@
 //! Several hosts on one file, within this process and beside it.
 
+use std::process::Stdio;
+
 use keepsake_storage::{BeginSession, Database, Memory, NewFact};
 use serde_json::{Value, json};
 
@@ -111,6 +113,7 @@ async fn a_second_process_that_writes_at_once_loses_nothing() {
     let mut children: Vec<_> = (0..2)
         .map(|_| {
             child("two_hosts::child_counts_up", &file.path())
+                .stdout(Stdio::null())
                 .spawn()
                 .unwrap()
         })
