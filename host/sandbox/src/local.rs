@@ -8,6 +8,7 @@ mod home;
 mod launch;
 mod processes;
 mod removal;
+mod rules;
 mod sandbox;
 mod seccomp;
 mod signals;

@@ -22,7 +22,9 @@ const INNER_ACCOUNT: &str = "1000";
 pub(super) const SEARCH_PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 
 /// What runs between bubblewrap and the command's own shell. Its standard
-/// error is not the command's but a report to the host, of these lines:
+/// error is not the command's but a report to the host. It is given the command,
+/// the directory, the bound on open files and the pipe for standard error, and
+/// reports these lines:
 ///
 /// - `limits`: it was let run without limits, and did not;
 /// - `directory`: there is no such directory to run in;
@@ -37,7 +39,7 @@ pub(super) const WRAPPER: &str = r#"
 [ "$(ulimit -n)" = "$3" ] || { echo limits >&2; exit 125; }
 cd -- "$2" 2>/dev/null || { echo directory >&2; exit 125; }
 echo started >&2
-(exec /bin/sh -c "$1" 2>/run/sandbox/stderr)
+(exec /bin/sh -c "$1" 2>"$4")
 status=$?
 echo ended >&2
 exit $status

@@ -5,10 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use async_trait::async_trait;
-use keepsake_types::limits::{
-    CHECKPOINT_NAME_BYTES, COMMAND_LINE_BYTES, EXEC_ENVIRONMENT_BYTES, EXEC_STDIN_BYTES,
-    SANDBOX_CHECKPOINTS, SANDBOX_EXECUTIONS, SANDBOX_PATH_BYTES,
-};
+use keepsake_types::limits::{CHECKPOINT_NAME_BYTES, SANDBOX_CHECKPOINTS, SANDBOX_EXECUTIONS};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, TryAcquireError, mpsc, oneshot, watch};
 use tokio::task::spawn_blocking;
 use uuid::Uuid;
@@ -16,9 +13,10 @@ use uuid::Uuid;
 use super::execution::LocalExecution;
 use super::files::{self, WorkPath};
 use super::home::{Home, make_directory, open_directory};
+use super::rules::{check_command, check_environment};
 use super::supervise::{Order, supervise};
 use super::tree::{self, Bounds};
-use super::{Isolation, Shared, WORK, bubblewrap, processes, removal};
+use super::{Isolation, Shared, bubblewrap, processes, removal};
 use crate::{
     CheckpointInfo, Command, Execution, FileInfo, Metrics, Sandbox, SandboxError, SandboxRequest,
 };
@@ -243,27 +241,30 @@ impl Sandbox for LocalSandbox {
             }
         };
         let id = Uuid::now_v7().to_string();
-        let directory = id.clone();
+        let name = name.to_owned();
+        let inner = Arc::clone(&self.inner);
+        // All of it where nobody can give up in the middle: a copy that is
+        // not on the list would take room that is counted nowhere.
         self.with_home(move |home, bounds| {
-            let path = home.checkpoints.join(directory);
+            let path = home.checkpoints.join(&id);
             make_directory(&path, 0o700)?;
             let copied =
                 open_directory(&path).and_then(|to| tree::copy(home.work()?, to, None, bounds));
-            if copied.is_err() {
+            if let Err(error) = copied {
                 removal::remove(&path)
                     .map_err(SandboxError::io("cannot remove a broken checkpoint"))?;
+                return Err(error);
             }
-            copied
+            room.forget();
+            let info = CheckpointInfo {
+                id,
+                name,
+                created_at: keepsake_types::now(),
+            };
+            inner.checkpoints().push(info.clone());
+            Ok(info)
         })
-        .await?;
-        room.forget();
-        let info = CheckpointInfo {
-            id,
-            name: name.to_owned(),
-            created_at: keepsake_types::now(),
-        };
-        self.inner.checkpoints().push(info.clone());
-        Ok(info)
+        .await
     }
 
     async fn fork(&self, checkpoint: Option<&str>) -> Result<Arc<dyn Sandbox>, SandboxError> {
@@ -353,76 +354,4 @@ pub(super) async fn blocking<T: Send + 'static>(
             retry_after: None,
         })
     })
-}
-
-/// Checks a command and answers the directory to run it in.
-fn check_command(command: &Command) -> Result<String, SandboxError> {
-    if command.line.is_empty() || command.line.contains('\0') {
-        return Err(SandboxError::invalid(
-            "a command line must not be empty or hold a zero byte",
-        ));
-    }
-    let limit = |name, what: &str, actual: usize, most: usize| {
-        if actual <= most {
-            return Ok(());
-        }
-        Err(SandboxError::Limit {
-            name,
-            message: format!("{what} has {actual} bytes, {most} at most are possible"),
-        })
-    };
-    limit(
-        "command-line-bytes",
-        "the command line",
-        command.line.len(),
-        COMMAND_LINE_BYTES,
-    )?;
-    let stdin = command.stdin.as_ref().map_or(0, Vec::len);
-    limit(
-        "exec-stdin-bytes",
-        "the standard input",
-        stdin,
-        EXEC_STDIN_BYTES,
-    )?;
-    let variables = command.environment.iter();
-    check_environment(variables.map(|(name, value)| (name.as_str(), value.as_str())))?;
-    let Some(directory) = &command.directory else {
-        return Ok(WORK.into());
-    };
-    if directory.is_empty() || directory.len() > SANDBOX_PATH_BYTES || directory.contains('\0') {
-        return Err(SandboxError::path(
-            directory,
-            format!("a directory has from 1 to {SANDBOX_PATH_BYTES} bytes, none of them zero"),
-        ));
-    }
-    Ok(if directory.starts_with('/') {
-        directory.clone()
-    } else {
-        format!("{WORK}/{directory}")
-    })
-}
-
-fn check_environment<'v>(
-    variables: impl Iterator<Item = (&'v str, &'v str)>,
-) -> Result<(), SandboxError> {
-    let mut bytes = 0;
-    for (name, value) in variables {
-        if name.is_empty() || name.contains(['=', '\0']) || value.contains('\0') {
-            return Err(SandboxError::invalid(format!(
-                "the variable `{}` cannot be set: a name must not be empty or hold `=`, and \
-                 neither it nor its value may hold a zero byte",
-                name.escape_debug()
-            )));
-        }
-        bytes += name.len() + value.len();
-    }
-    if bytes > EXEC_ENVIRONMENT_BYTES {
-        return Err(SandboxError::Limit {
-            name: "exec-environment-bytes",
-            message: format!(
-                "the variables have {bytes} bytes, {EXEC_ENVIRONMENT_BYTES} at most are possible"
-            ),
-        });
-    }
-    Ok(())
 }

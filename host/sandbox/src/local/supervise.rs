@@ -143,8 +143,7 @@ async fn look(inner: &Arc<Inner>, first: i32, cpu_ms: &Arc<AtomicU64>) -> Cause 
             if usage.memory_bytes > limits.memory_bytes {
                 return Cause::Limit("memory-bytes");
             }
-            // Within an isolated sandbox the system refuses these by itself.
-            if usage.threads > limits.processes + 1 {
+            if usage.threads > limits.processes {
                 return Cause::Limit("processes");
             }
         }
