@@ -160,10 +160,13 @@ CREATE INDEX vectors_of_model ON vectors (model);
 
 /// Looks before anything is written: a foreign file must stay as it is.
 pub(super) fn refuse_what_is_not_ours(connection: &Connection, path: &Path) -> Result<()> {
-    let application: i32 = pragma(connection, "application_id")?;
-    let version: i32 = pragma(connection, "user_version")?;
-    let tables: i64 =
-        connection.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0))?;
+    // One view of the file: another host may be making the tables meanwhile, and
+    // half of that looks like a foreign file.
+    let view = connection.unchecked_transaction()?;
+    let tables: i64 = view.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0))?;
+    let application: i32 = pragma(&view, "application_id")?;
+    let version: i32 = pragma(&view, "user_version")?;
+    view.finish()?;
     let empty = application == 0 && version == 0 && tables == 0;
     if application != APPLICATION && !empty {
         return Err(StorageError::ForeignFile {

@@ -1,6 +1,7 @@
 //! Verifying the whole ledger, and naming what is wrong with it.
 
-use keepsake_types::limits;
+mod report;
+
 use rusqlite::{Connection, OptionalExtension};
 
 use super::erase::Erasures;
@@ -8,47 +9,7 @@ use super::form;
 use super::source::{Stored, beginning, owner_holds};
 use crate::{Result, StorageError};
 
-/// What a verification found.
-#[derive(Clone, Debug, PartialEq, serde::Serialize)]
-pub struct VerifyReport {
-    /// How many entries were read.
-    pub entries: u64,
-    /// How many sessions were read.
-    pub sessions: u64,
-    /// Nothing is wrong.
-    pub intact: bool,
-    /// What is wrong, in the order of the ledger; at most
-    /// [`limits::LEDGER_FAULTS`].
-    pub faults: Vec<Fault>,
-    /// There are more faults than are listed.
-    pub more_faults: bool,
-    /// The last entry of each session. Whoever keeps them elsewhere can tell
-    /// later whether the whole file was replaced by another that is consistent.
-    pub heads: Vec<SessionHead>,
-}
-
-/// One thing that is wrong with the ledger.
-#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
-pub struct Fault {
-    /// The session it is about; for a session that was removed, the one that
-    /// was created next.
-    pub session: String,
-    /// The entry it is about; none when it is about the session as a whole.
-    pub index: Option<u64>,
-    /// What is wrong, as a sentence without a full stop.
-    pub what: String,
-}
-
-/// How a session stands.
-#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
-pub struct SessionHead {
-    /// The session.
-    pub session: String,
-    /// How many entries it has.
-    pub entries: u64,
-    /// The hash of the last one, lower-case hexadecimal.
-    pub hash: String,
-}
+pub use report::{Fault, SessionHead, VerifyReport};
 
 /// How many entries of a session are tried when one stands in a place that it
 /// was not written for. Past this it is only said that it does not belong there.
@@ -91,20 +52,6 @@ pub(super) fn verify(connection: &Connection, session: Option<&str>) -> Result<V
     }
     report.intact = report.faults.is_empty();
     Ok(report)
-}
-
-impl VerifyReport {
-    fn fault(&mut self, session: &str, index: Option<u64>, what: String) {
-        if self.faults.len() < limits::LEDGER_FAULTS {
-            self.faults.push(Fault {
-                session: session.to_owned(),
-                index,
-                what,
-            });
-        } else {
-            self.more_faults = true;
-        }
-    }
 }
 
 /// A session's row.

@@ -1,6 +1,6 @@
 //! Remembering, superseding, expiring and listing facts.
 
-use keepsake_storage::{Fact, Kind, Memory, NewFact, Outcome, check_new_facts};
+use keepsake_storage::{Fact, Memory, NewFact, Outcome, check_new_facts};
 use keepsake_types::now;
 use serde_json::{Map, Value, json};
 
@@ -10,7 +10,7 @@ fn object(value: Value) -> Map<String, Value> {
     value.as_object().unwrap().clone()
 }
 
-fn about(subject: &str, attribute: &str, text: &str) -> NewFact {
+pub(crate) fn about(subject: &str, attribute: &str, text: &str) -> NewFact {
     NewFact {
         subject: Some(subject.to_owned()),
         attribute: Some(attribute.to_owned()),
@@ -18,12 +18,12 @@ fn about(subject: &str, attribute: &str, text: &str) -> NewFact {
     }
 }
 
-async fn texts(memory: &Memory) -> Vec<String> {
+pub(crate) async fn texts(memory: &Memory) -> Vec<String> {
     let page = memory.list_facts(None, 1_000).await.unwrap();
     page.facts.into_iter().map(|fact| fact.content).collect()
 }
 
-async fn known(memory: &Memory, fact: &Fact) -> Fact {
+pub(crate) async fn known(memory: &Memory, fact: &Fact) -> Fact {
     memory.find(&fact.id).await.unwrap().unwrap()
 }
 
@@ -131,115 +131,6 @@ async fn what_differs_in_text_or_place_is_another_fact() {
         assert_eq!(remember(&memory, fact).await.outcome, Outcome::Stored);
     }
     assert_eq!(texts(&memory).await.len(), 7);
-}
-
-#[tokio::test]
-async fn a_new_value_for_the_same_property_ends_the_old_one() {
-    let file = TestFile::new().await;
-    let memory = file.memory("jordan").await;
-    let free = remember(&memory, about("jordan", "plan", "Jordan is on Free"))
-        .await
-        .fact;
-    let colour = remember(&memory, about("jordan", "colour", "Jordan likes red"))
-        .await
-        .fact;
-    let other = remember(&memory, about("taylor", "plan", "Taylor is on Free"))
-        .await
-        .fact;
-    let pro = remember(&memory, about("jordan", "plan", "Jordan is on Pro")).await;
-    assert_eq!(pro.outcome, Outcome::Superseded);
-    let free = known(&memory, &free).await;
-    assert_eq!(free.superseded_by.as_deref(), Some(pro.fact.id.as_str()));
-    assert_eq!(free.valid_until, Some(pro.fact.valid_from));
-    for kept in [&colour, &other] {
-        assert_eq!(known(&memory, kept).await.superseded_by, None);
-    }
-    assert_eq!(
-        texts(&memory).await,
-        ["Jordan is on Pro", "Taylor is on Free", "Jordan likes red"]
-    );
-    // What was true once can become true again, as a new fact.
-    let back = remember(&memory, about("jordan", "plan", "Jordan is on Free")).await;
-    assert_eq!(back.outcome, Outcome::Superseded);
-    assert_ne!(back.fact.id, free.id);
-    let entries = file
-        .database
-        .entries(memory.session_id(), None, 100)
-        .await
-        .unwrap()
-        .entries;
-    let last = entries.last().unwrap();
-    assert_eq!(last.kind, Kind::FactSuperseded);
-    assert_eq!(
-        last.payload.as_ref().unwrap()["superseded"],
-        json!([pro.fact.id])
-    );
-}
-
-#[tokio::test]
-async fn facts_within_one_call_repeat_and_supersede_each_other_in_their_order() {
-    let file = TestFile::new().await;
-    let memory = file.memory("jordan").await;
-    let answers = memory
-        .remember_many(
-            vec![
-                about("jordan", "plan", "Free"),
-                NewFact::new("tea"),
-                about("jordan", "plan", "Pro"),
-                NewFact::new("tea"),
-            ],
-            None,
-        )
-        .await
-        .unwrap();
-    let outcomes: Vec<Outcome> = answers.iter().map(|answer| answer.outcome).collect();
-    use Outcome::{Repeated, Stored, Superseded};
-    assert_eq!(outcomes, [Stored, Stored, Superseded, Repeated]);
-    // Each as it stands at the end of the call.
-    assert_eq!(
-        answers[0].fact.superseded_by.as_ref(),
-        Some(&answers[2].fact.id)
-    );
-    assert_eq!(answers[1].fact, answers[3].fact);
-    assert_eq!(texts(&memory).await, ["Pro", "tea"]);
-}
-
-#[tokio::test]
-async fn named_facts_are_superseded_and_unknown_ones_refused() {
-    let file = TestFile::new().await;
-    let memory = file.memory("jordan").await;
-    let old = remember_text(&memory, "old").await.fact;
-    let foreign = remember_text(&file.memory("taylor").await, "foreign")
-        .await
-        .fact;
-    let replacing = |ids: &[&str]| NewFact {
-        supersedes: ids.iter().map(|id| (*id).to_owned()).collect(),
-        ..NewFact::new("new")
-    };
-    let before = contents(&memory).await;
-    for id in [
-        foreign.id.as_str(),
-        "018f0000-0000-7000-8000-000000000000",
-        "",
-        "no id",
-    ] {
-        let answer = memory
-            .remember_many(vec![replacing(&[&old.id, id])], None)
-            .await;
-        assert_invalid(answer, "no fact of this memory");
-    }
-    assert_eq!(contents(&memory).await, before);
-    let new = remember(&memory, replacing(&[&old.id, &old.id])).await;
-    assert_eq!(new.outcome, Outcome::Superseded);
-    assert_eq!(known(&memory, &old).await.superseded_by, Some(new.fact.id));
-    let too_many = NewFact {
-        supersedes: vec![old.id; 1_001],
-        ..NewFact::new("more")
-    };
-    assert_limit(
-        memory.remember_many(vec![too_many], None).await,
-        "fact-supersedes",
-    );
 }
 
 #[tokio::test]
@@ -405,63 +296,6 @@ async fn metadata_as_deep_as_allowed_is_remembered_with_its_entry() {
         ..NewFact::new("deep")
     };
     assert_eq!(remember(&memory, fact).await.fact.metadata, deepest);
-}
-
-#[tokio::test]
-async fn a_fact_ceases_to_hold_when_it_expires() {
-    let file = TestFile::new().await;
-    let memory = file.memory("jordan").await;
-    let fact = remember_text(&memory, "Jordan is on holiday").await.fact;
-    assert!(memory.expire(&fact.id, now() + 60_000).await.unwrap());
-    assert_eq!(texts(&memory).await.len(), 1);
-    assert!(memory.expire(&fact.id, now()).await.unwrap());
-    assert!(texts(&memory).await.is_empty());
-    assert!(known(&memory, &fact).await.valid_until.is_some());
-    assert_eq!(
-        remember_text(&memory, "Jordan is on holiday").await.outcome,
-        Outcome::Stored
-    );
-
-    assert!(
-        !memory
-            .expire("018f0000-0000-7000-8000-000000000000", 5)
-            .await
-            .unwrap()
-    );
-    assert!(!memory.expire("no id", 5).await.unwrap());
-    assert_invalid(
-        memory.expire(&fact.id, u64::MAX).await,
-        "past what can be stored",
-    );
-    let foreign = file.memory("taylor").await;
-    assert!(!foreign.expire(&fact.id, 5).await.unwrap());
-}
-
-#[tokio::test]
-async fn a_superseded_fact_does_not_come_back_by_expiring_later() {
-    let file = TestFile::new().await;
-    let memory = file.memory("jordan").await;
-    let free = remember(&memory, about("jordan", "plan", "Free"))
-        .await
-        .fact;
-    remember(&memory, about("jordan", "plan", "Pro")).await;
-    let ended = known(&memory, &free).await.valid_until;
-    assert!(memory.expire(&free.id, now() + 60_000).await.unwrap());
-    assert_eq!(known(&memory, &free).await.valid_until, ended);
-    assert_eq!(texts(&memory).await, ["Pro"]);
-}
-
-#[tokio::test]
-async fn a_fact_that_holds_later_is_not_listed_yet() {
-    let file = TestFile::new().await;
-    let memory = file.memory("jordan").await;
-    let later = NewFact {
-        valid_from: Some(now() + 60_000),
-        ..NewFact::new("next year")
-    };
-    let later = remember(&memory, later).await.fact;
-    assert!(texts(&memory).await.is_empty());
-    assert_eq!(known(&memory, &later).await, later);
 }
 
 #[tokio::test]

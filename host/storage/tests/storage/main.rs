@@ -2,6 +2,8 @@
 
 mod common;
 mod crash;
+mod damage;
+mod entries;
 mod erasure;
 mod facts;
 mod faults;
@@ -13,4 +15,7 @@ mod snippets;
 mod sources;
 mod tampering;
 mod two_hosts;
+mod validity;
+mod vectors;
+mod verification;
 mod working;

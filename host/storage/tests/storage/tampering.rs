@@ -1,12 +1,11 @@
 //! Whatever another program does to the ledger is found, and named.
 
-use keepsake_storage::{BeginSession, Database, Fault, Kind, VerifyReport};
-use serde_json::json;
+use keepsake_storage::{Fault, VerifyReport};
 
-use crate::common::{TestFile, assert_not_found, remember_text, resource};
+use crate::common::TestFile;
 
 /// Sessions `a`, `b` and `c`, the second of another resource, with the entries 0 to 5.
-async fn ledger() -> TestFile {
+pub(crate) async fn ledger() -> TestFile {
     let file = TestFile::new().await;
     for (id, name) in [("a", "jordan"), ("b", "taylor"), ("c", "jordan")] {
         file.session_with_commands(id, name, 5).await;
@@ -15,7 +14,7 @@ async fn ledger() -> TestFile {
     file
 }
 
-fn names(report: &VerifyReport, session: &str, index: Option<u64>, words: &str) -> bool {
+pub(crate) fn names(report: &VerifyReport, session: &str, index: Option<u64>, words: &str) -> bool {
     report.faults.iter().any(|fault: &Fault| {
         fault.session == session && fault.index == index && fault.what.contains(words)
     })
@@ -38,32 +37,8 @@ async fn finds(statements: &str, session: &str, index: Option<u64>, words: &str)
 }
 
 /// The entry with `place` in session `b`.
-fn entry(place: u64) -> String {
+pub(crate) fn entry(place: u64) -> String {
     format!("session = (SELECT number FROM sessions WHERE id = 'b') AND place = {place}")
-}
-
-#[tokio::test]
-async fn what_nobody_touched_is_intact() {
-    let file = TestFile::new().await;
-    let empty = file.database.verify(None).await.unwrap();
-    assert!(empty.intact && empty.entries == 0 && empty.heads.is_empty());
-
-    let file = ledger().await;
-    file.database.end_session("a", json!({})).await.unwrap();
-    file.command("b", "after another session ended").await;
-    let whole = file.database.verify(None).await.unwrap();
-    assert!(whole.intact, "{:?}", whole.faults);
-    assert_eq!((whole.sessions, whole.entries), (3, 20));
-    let heads: Vec<(&str, u64)> = whole
-        .heads
-        .iter()
-        .map(|head| (head.session.as_str(), head.entries))
-        .collect();
-    assert_eq!(heads, [("a", 7), ("b", 7), ("c", 6)]);
-    let one = file.database.verify(Some("b")).await.unwrap();
-    assert!(one.intact);
-    assert_eq!((one.sessions, one.entries), (1, 7));
-    assert_eq!(one.heads[0], whole.heads[1]);
 }
 
 #[tokio::test]
@@ -387,20 +362,6 @@ async fn counts_and_hashes_in_a_sessions_record_are_compared() {
 }
 
 #[tokio::test]
-async fn a_session_by_itself_says_nothing_of_the_others() {
-    let file = ledger().await;
-    file.tamper(&format!(
-        "UPDATE entries SET at = at + 1 WHERE {}",
-        entry(2)
-    ));
-    assert!(file.database.verify(Some("a")).await.unwrap().intact);
-    assert!(file.database.verify(Some("c")).await.unwrap().intact);
-    assert!(!file.database.verify(Some("b")).await.unwrap().intact);
-    assert_not_found(file.database.verify(Some("d")).await);
-    assert_not_found(file.database.verify(Some("")).await);
-}
-
-#[tokio::test]
 async fn the_tables_take_no_value_of_another_type() {
     let file = ledger().await;
     let connection = file.other_program();
@@ -413,155 +374,4 @@ async fn the_tables_take_no_value_of_another_type() {
         let refused = connection.execute(&format!("UPDATE entries SET {change}"), []);
         assert!(refused.is_err(), "{change}");
     }
-}
-
-#[tokio::test]
-async fn faults_are_listed_up_to_a_bound() {
-    let file = TestFile::new().await;
-    file.session_with_commands("a", "jordan", 1_100).await;
-    file.tamper("UPDATE entries SET hash = zeroblob(32)");
-    let report = file.database.verify(None).await.unwrap();
-    assert_eq!(report.faults.len(), 1_000);
-    assert!(report.more_faults && !report.intact);
-    assert_eq!(report.entries, 1_101);
-}
-
-#[tokio::test]
-async fn a_ledger_goes_on_after_tampering_and_still_says_so() {
-    let file = ledger().await;
-    file.tamper(&format!(
-        "UPDATE entries SET at = at + 1 WHERE {}",
-        entry(2)
-    ));
-    file.command("b", "later").await;
-    let report = file.database.verify(None).await.unwrap();
-    assert_eq!(report.faults.len(), 1, "{report:#?}");
-    assert!(names(&report, "b", Some(2), "was changed"));
-}
-
-#[tokio::test]
-async fn only_the_ledger_itself_writes_what_has_a_call_of_its_own() {
-    let file = ledger().await;
-    for (kind, call) in [
-        (Kind::SessionStarted, "begin_session"),
-        (Kind::SessionResumed, "resume_session"),
-        (Kind::SessionEnded, "end_session"),
-        (Kind::PayloadErased, "forget"),
-    ] {
-        let refused = file.database.append("a", kind.clone(), json!({})).await;
-        crate::common::assert_invalid(refused, call);
-        let refused = file
-            .database
-            .append("a", Kind::Other(kind.name().to_owned()), json!({}))
-            .await;
-        crate::common::assert_invalid(refused, call);
-    }
-    file.assert_intact().await;
-}
-
-#[tokio::test]
-async fn entries_can_be_paged_and_pointed_at() {
-    let file = ledger().await;
-    let first = file.database.entries("b", None, 4).await.unwrap();
-    let second = file.database.entries("b", first.next, 4).await.unwrap();
-    assert_eq!(first.next, Some(3));
-    assert_eq!(second.next, None);
-    let indexes: Vec<u64> = first
-        .entries
-        .iter()
-        .chain(&second.entries)
-        .map(|e| e.index)
-        .collect();
-    assert_eq!(indexes, [0, 1, 2, 3, 4, 5]);
-    assert_eq!(second.entries[0].prev, first.entries[3].hash);
-    assert!(
-        file.database
-            .entries("b", Some(u64::MAX), 4)
-            .await
-            .unwrap()
-            .entries
-            .is_empty()
-    );
-    assert_not_found(file.database.entries("d", None, 4).await);
-
-    let mut pointer = second.entries[1].entry_ref();
-    assert_eq!(
-        file.database.entry(&pointer).await.unwrap().as_ref(),
-        Some(&second.entries[1])
-    );
-    pointer.hash = Some("00".repeat(32));
-    assert_eq!(file.database.entry(&pointer).await.unwrap(), None);
-    pointer.hash = None;
-    pointer.index = u64::MAX;
-    assert_eq!(file.database.entry(&pointer).await.unwrap(), None);
-}
-
-#[tokio::test]
-async fn what_another_program_left_in_an_entry_is_an_error_that_says_so() {
-    let file = ledger().await;
-    file.tamper(&format!(
-        "UPDATE entries SET payload = 'no JSON' WHERE {}",
-        entry(2)
-    ));
-    let error = file
-        .database
-        .entries("b", None, 10)
-        .await
-        .unwrap_err()
-        .to_string();
-    assert!(
-        error.contains("entry 2 of session `b`") && error.contains("ledger verify"),
-        "{error}"
-    );
-
-    file.tamper(&format!(
-        "UPDATE entries SET payload = CAST(x'ff' AS TEXT) WHERE {}",
-        entry(2)
-    ));
-    let error = file
-        .database
-        .entries("b", None, 10)
-        .await
-        .unwrap_err()
-        .to_string();
-    assert!(
-        error.contains("no host wrote") && !error.contains("report it"),
-        "{error}"
-    );
-}
-
-#[tokio::test]
-async fn a_payload_is_an_object_within_its_bounds() {
-    let file = ledger().await;
-    let append = |payload| file.database.append("a", Kind::ExecCompleted, payload);
-    for payload in [json!(null), json!([]), json!("text"), json!(1)] {
-        crate::common::assert_invalid(append(payload).await, "JSON object");
-    }
-    let largest = 16 * 1024 * 1024 - r#"{"a":""}"#.len();
-    append(json!({ "a": "x".repeat(largest) })).await.unwrap();
-    crate::common::assert_limit(
-        append(json!({ "a": "x".repeat(largest + 1) })).await,
-        "ledger-payload-bytes",
-    );
-    let deep = (0..96).fold(json!(1), |inner, _| json!({ "a": inner }));
-    crate::common::assert_limit(append(deep).await, "ledger-payload-depth");
-    file.assert_intact().await;
-}
-
-#[tokio::test]
-async fn a_ledger_is_read_the_same_after_the_file_was_opened_again() {
-    let file = ledger().await;
-    let memory = file.memory("jordan").await;
-    remember_text(&memory, "Jordan is on the Pro plan").await;
-    let before = file.database.verify(None).await.unwrap();
-    let (path, TestFile { folder, database }) = (file.path(), file);
-    drop((memory, database));
-    let again = Database::open(path).await.unwrap();
-    assert_eq!(again.verify(None).await.unwrap(), before);
-    again
-        .begin_session(BeginSession::new(resource("jordan"), "support"))
-        .await
-        .unwrap();
-    assert!(again.verify(None).await.unwrap().intact);
-    drop(folder);
 }
