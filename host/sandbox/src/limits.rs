@@ -15,7 +15,7 @@ pub struct SandboxLimits {
     /// How long one command may run; a command may ask for less. At most
     /// [`limits::EXEC_SECONDS_MAXIMUM`]; more counts as that.
     pub wall_time: Duration,
-    /// Memory of all processes of one command, and of each alone, in bytes.
+    /// Memory of all processes of one command, in bytes.
     pub memory_bytes: u64,
     /// Address space of one process, in bytes.
     pub address_space_bytes: u64,
@@ -27,7 +27,8 @@ pub struct SandboxLimits {
     pub file_size_bytes: u64,
     /// The work directory, in bytes on the disk.
     pub disk_bytes: u64,
-    /// Files and directories in the work directory.
+    /// Files and directories in the work directory; and as many again in
+    /// `/tmp` and `/dev/shm` together.
     pub disk_entries: u64,
     /// `/tmp`, and as much again for `/dev/shm`, in bytes.
     pub temporary_bytes: u64,

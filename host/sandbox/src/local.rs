@@ -2,6 +2,7 @@
 
 mod account;
 mod bubblewrap;
+mod copy;
 mod execution;
 mod files;
 mod home;
@@ -61,18 +62,21 @@ pub struct LocalOptions {
 /// end with the host, however the host ends.
 ///
 /// # Bounds
-/// The system enforces, at every moment: the memory that one process writes
-/// to and its address space, the number of processes and threads of a command
-/// (on Linux before 5.14, those of one account), open files, the size of each
-/// file, `/tmp` and `/dev/shm`, and that no memory lies outside of processes
-/// (`memfd_create` and System V shared memory are refused).
+/// The system enforces, at every moment: open files, the size of each file, the
+/// bytes in `/tmp` and `/dev/shm`, the address space of one process, and that no
+/// memory lies in files without a name, System V segments or queues, which are
+/// refused (`memfd_create`, `shmget`, `msgget`).
 ///
-/// The host looks from time to time, and kills what exceeds: the memory of
-/// all processes together (every 25 ms), the bytes and entries of the work
-/// directory (every 100 ms, and after each command). Between two looks a
-/// command can exceed these, by what the bounds above and the machine's speed
-/// allow. Processor time per command is bounded by its wall time only, and
-/// what metrics tell of it is a lower bound.
+/// The host looks from time to time, and ends what exceeds: the memory of all
+/// processes together and their number (every 25 ms), and the bytes and entries
+/// of the work directory (every 100 ms, and after each command). So that it can
+/// tell which limit a command hit, the system's own bounds are wider: one
+/// process can write to twice the memory, and a command can have 16 processes
+/// and threads more (on Linux before 5.14: all those of one account). Between
+/// two looks a command can exceed the limits on the work directory by what the
+/// machine writes in that time. What the system keeps for pipes and sockets is
+/// not counted. Processor time per command is bounded by its wall time only,
+/// and what metrics tell of it is a lower bound.
 ///
 /// Bounds on processes and memory are for each command; commands that run in
 /// one sandbox at once (`limits::SANDBOX_EXECUTIONS`) have them each.
@@ -106,7 +110,7 @@ enum Isolation {
 
 impl LocalBackend {
     /// A backend with these options. It looks for nothing yet: what is missing
-    /// is told when a sandbox is wanted.
+    /// is told when a sandbox is wanted, and leftovers are removed then.
     #[must_use]
     pub fn new(options: LocalOptions) -> Self {
         Self {
@@ -119,7 +123,8 @@ impl LocalBackend {
     }
 
     /// Removes what hosts that were killed left behind, and answers how many
-    /// sandboxes that were. Sandboxes of hosts that run are left alone.
+    /// sandboxes that were. Sandboxes of hosts that run are left alone. A
+    /// backend begins to do so by itself once its first sandbox is wanted.
     ///
     /// # Errors
     /// When a leftover cannot be removed.
@@ -131,7 +136,18 @@ impl LocalBackend {
     async fn isolation(&self) -> Result<Isolation, SandboxError> {
         self.shared
             .isolation
-            .get_or_try_init(|| self.find_isolation())
+            .get_or_try_init(|| async {
+                let found = self.find_isolation().await?;
+                // Once for each backend, and beside its work: there may be much.
+                let root = self.shared.root()?;
+                tokio::spawn(blocking(move || {
+                    if let Err(error) = home::sweep(&root) {
+                        tracing::warn!(%error, "what a killed host left behind stays");
+                    }
+                    Ok(())
+                }));
+                Ok(found)
+            })
             .await
             .cloned()
     }

@@ -13,6 +13,11 @@ use crate::{ExecEvent, ExecResult, Execution, ExitStatus, SandboxError};
 /// The most that one event carries; what a Linux pipe holds.
 const CHUNK_BYTES: usize = 64 * 1024;
 
+/// The most that is read after the end: what two pipes hold at the most, with
+/// Linux's usual bound for unprivileged users. A process that escaped from a
+/// sandbox without isolation could write for ever.
+const REST_BYTES: u64 = 2 * 1024 * 1024;
+
 /// Why a command is killed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Cause {
@@ -38,6 +43,8 @@ pub(super) struct LocalExecution {
     end: oneshot::Receiver<Ended>,
     ended: Option<Ended>,
     streamed: u64,
+    /// What was read since the end.
+    rest: u64,
     output_bytes: u64,
     truncated: bool,
     completed: bool,
@@ -68,6 +75,7 @@ impl LocalExecution {
             end,
             ended: None,
             streamed: 0,
+            rest: 0,
             output_bytes,
             truncated: false,
             completed: false,
@@ -155,8 +163,11 @@ impl Execution for LocalExecution {
                 // All that could write is dead. Whoever still holds a pipe
                 // open escaped, and is not waited for.
                 for which in [Which::Stdout, Which::Stderr] {
-                    if let Some(read @ 1..) = self.read(which).map_err(failed())? {
+                    if self.rest >= REST_BYTES {
+                        self.truncated = true;
+                    } else if let Some(read @ 1..) = self.read(which).map_err(failed())? {
                         self.ended = Some(ended);
+                        self.rest += read as u64;
                         return Ok(Some(self.event(which, read)));
                     }
                 }

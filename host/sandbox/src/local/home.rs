@@ -169,6 +169,7 @@ pub(super) fn sweep(root: &Path) -> Result<usize, SandboxError> {
         other => other.map_err(failed())?,
     };
     let mut removed = 0;
+    let mut first_error = None;
     for entry in entries {
         let name = entry.map_err(failed())?.file_name();
         let Some(id) = name.to_str().and_then(|name| name.strip_suffix(".lock")) else {
@@ -188,15 +189,21 @@ pub(super) fn sweep(root: &Path) -> Result<usize, SandboxError> {
         if !holds(&opened, &lock) {
             continue;
         }
-        removal::remove(&root.join(id))
-            .and_then(|()| fs::remove_file(&lock))
-            .map_err(SandboxError::io(format!(
-                "cannot remove {}, left by a host that no longer runs; remove it by hand",
-                root.join(id).display()
-            )))?;
-        removed += 1;
+        match removal::remove(&root.join(id)).and_then(|()| fs::remove_file(&lock)) {
+            Ok(()) => removed += 1,
+            // One that cannot be removed does not keep the others.
+            Err(error) => {
+                first_error.get_or_insert(SandboxError::Io {
+                    what: format!(
+                        "cannot remove {}, left by a host that no longer runs; remove it by hand",
+                        root.join(id).display()
+                    ),
+                    source: error,
+                });
+            }
+        }
     }
-    Ok(removed)
+    first_error.map_or(Ok(removed), Err)
 }
 
 /// Makes a lock file that nobody can take for a leftover.

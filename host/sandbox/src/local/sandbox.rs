@@ -10,6 +10,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore, TryAcquireError, mpsc, onesho
 use tokio::task::spawn_blocking;
 use uuid::Uuid;
 
+use super::copy::copy;
 use super::execution::LocalExecution;
 use super::files::{self, WorkPath};
 use super::home::{Home, make_directory, open_directory};
@@ -248,8 +249,7 @@ impl Sandbox for LocalSandbox {
         self.with_home(move |home, bounds| {
             let path = home.checkpoints.join(&id);
             make_directory(&path, 0o700)?;
-            let copied =
-                open_directory(&path).and_then(|to| tree::copy(home.work()?, to, None, bounds));
+            let copied = open_directory(&path).and_then(|to| copy(home.work()?, to, None, bounds));
             if let Err(error) = copied {
                 removal::remove(&path)
                     .map_err(SandboxError::io("cannot remove a broken checkpoint"))?;
@@ -296,10 +296,10 @@ impl Sandbox for LocalSandbox {
         self.with_home_within(call, move |home, bounds| {
             let to = target.work()?;
             match known {
-                None => tree::copy(home.work()?, to, Some(target.account), bounds),
+                None => copy(home.work()?, to, Some(target.account), bounds),
                 Some(id) => {
                     let from = open_directory(&home.checkpoints.join(id))?;
-                    tree::copy(from, to, Some(target.account), bounds)
+                    copy(from, to, Some(target.account), bounds)
                 }
             }
         })

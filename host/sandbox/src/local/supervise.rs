@@ -163,6 +163,7 @@ async fn look(inner: &Arc<Inner>, first: i32, cpu_ms: &Arc<AtomicU64>) -> Cause 
 async fn disk(inner: &Arc<Inner>, first: Option<i32>) -> Option<&'static str> {
     let home = Arc::clone(&inner.home);
     let bounds = inner.bounds();
+    let isolated = matches!(inner.isolation, Isolation::Bubblewrap(_));
     let looked = spawn_blocking(move || {
         let work = home.work()?;
         let size = tree::size(work, bounds)?;
@@ -175,7 +176,12 @@ async fn disk(inner: &Arc<Inner>, first: Option<i32>) -> Option<&'static str> {
             bytes: bounds.bytes.saturating_sub(size.bytes),
             ..bounds
         };
-        tree::check_bytes(hidden, together)
+        tree::check_bytes(hidden, together)?;
+        // Without isolation they are not the sandbox's own.
+        let temporary = first
+            .filter(|_| isolated)
+            .map_or(0, processes::temporary_entries);
+        tree::check_entries(temporary, bounds)
     })
     .await;
     match looked {

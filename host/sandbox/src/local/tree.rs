@@ -5,15 +5,10 @@
 
 use std::collections::HashSet;
 use std::ffi::CStr;
-use std::fs::File;
-use std::io::{self, Read};
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 
 use keepsake_types::limits::SANDBOX_DIRECTORY_DEPTH;
-use rustix::fs::{
-    AtFlags, Dir, FileType, Mode, OFlags, RawMode, chownat, fchmod, mkdirat, openat, readlinkat,
-    statat, symlinkat,
-};
+use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, RawMode, chownat, openat, statat};
 use rustix::io::Errno;
 
 use super::account::Account;
@@ -68,135 +63,23 @@ pub(super) fn check_bytes(bytes: u64, bounds: Bounds) -> Result<(), SandboxError
     })
 }
 
-fn check(size: Size, bounds: Bounds) -> Result<(), SandboxError> {
+pub(super) fn check(size: Size, bounds: Bounds) -> Result<(), SandboxError> {
     check_bytes(size.bytes, bounds)?;
-    if size.entries > bounds.entries {
-        return Err(SandboxError::Limit {
-            name: "disk-entries",
-            message: format!(
-                "the sandbox has more than {} files and directories",
-                bounds.entries
-            ),
-        });
-    }
-    Ok(())
+    check_entries(size.entries, bounds)
 }
 
-/// Copies what `from` holds into the empty directory `to`: regular files,
-/// directories and symlinks, with their modes; no pipes, sockets, set-user-id
-/// bits or shared names. The copies belong to `owner`, or to the host.
-///
-/// # Errors
-/// As [`size`]. What was copied before stays; the caller removes it.
-pub(super) fn copy(
-    from: impl AsFd,
-    to: impl AsFd,
-    owner: Option<Account>,
-    bounds: Bounds,
-) -> Result<(), SandboxError> {
-    let mut copied = Size::default();
-    copy_directory(from.as_fd(), to.as_fd(), owner, bounds, &mut copied, 0)
-}
-
-fn copy_directory(
-    from: std::os::fd::BorrowedFd<'_>,
-    to: std::os::fd::BorrowedFd<'_>,
-    owner: Option<Account>,
-    bounds: Bounds,
-    copied: &mut Size,
-    depth: usize,
-) -> Result<(), SandboxError> {
-    check_depth(depth)?;
-    for name in names(from)? {
-        let name = name.as_c_str();
-        let failed = || shown("cannot copy", name);
-        let stat = match statat(from, name, AtFlags::SYMLINK_NOFOLLOW) {
-            Err(Errno::NOENT) => continue,
-            other => other.map_err(SandboxError::errno(failed()))?,
-        };
-        copied.entries += 1;
-        match kind(stat.st_mode) {
-            FileType::RegularFile => {
-                let source = open_unreadable_too(from, name, OFlags::NONBLOCK)
-                    .map_err(SandboxError::errno(failed()))?;
-                // Looked at again through the open file: the name may be another's now.
-                let stat = rustix::fs::fstat(&source).map_err(SandboxError::errno(failed()))?;
-                if !kind(stat.st_mode).is_file() {
-                    continue;
-                }
-                let target = openat(
-                    to,
-                    name,
-                    OFlags::WRONLY
-                        | OFlags::CREATE
-                        | OFlags::EXCL
-                        | OFlags::NOFOLLOW
-                        | OFlags::CLOEXEC,
-                    Mode::RUSR | Mode::WUSR,
-                )
-                .map_err(SandboxError::errno(failed()))?;
-                let mut target = File::from(target);
-                let room = bounds.bytes.saturating_sub(copied.bytes);
-                copied.bytes += io::copy(
-                    &mut File::from(source).take(room.saturating_add(1)),
-                    &mut target,
-                )
-                .map_err(SandboxError::io(failed()))?;
-                finish(&target, stat.st_mode, owner).map_err(SandboxError::errno(failed()))?;
-            }
-            FileType::Directory => {
-                let source = open_unreadable_too(from, name, OFlags::DIRECTORY)
-                    .map_err(SandboxError::errno(failed()))?;
-                mkdirat(to, name, Mode::RWXU).map_err(SandboxError::errno(failed()))?;
-                let target = openat(
-                    to,
-                    name,
-                    OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC,
-                    Mode::empty(),
-                )
-                .map_err(SandboxError::errno(failed()))?;
-                copy_directory(
-                    source.as_fd(),
-                    target.as_fd(),
-                    owner,
-                    bounds,
-                    copied,
-                    depth + 1,
-                )?;
-                finish(&target, stat.st_mode, owner).map_err(SandboxError::errno(failed()))?;
-            }
-            FileType::Symlink => {
-                let target = match readlinkat(from, name, Vec::new()) {
-                    // It became something else; the copy is of a moment anyway.
-                    Err(Errno::NOENT | Errno::INVAL) => continue,
-                    other => other.map_err(SandboxError::errno(failed()))?,
-                };
-                symlinkat(&target, to, name).map_err(SandboxError::errno(failed()))?;
-                if let Some(owner) = owner.filter(|owner| owner.foreign) {
-                    rustix::fs::chownat(
-                        to,
-                        name,
-                        Some(user(owner)),
-                        Some(group(owner)),
-                        AtFlags::SYMLINK_NOFOLLOW,
-                    )
-                    .map_err(SandboxError::errno(failed()))?;
-                }
-            }
-            _ => {}
-        }
-        check(*copied, bounds)?;
+/// Whether so many files and directories are within the bounds.
+pub(super) fn check_entries(entries: u64, bounds: Bounds) -> Result<(), SandboxError> {
+    if entries <= bounds.entries {
+        return Ok(());
     }
-    Ok(())
-}
-
-/// Gives a copy its owner and mode, in this order: a change of the owner may
-/// clear bits of the mode.
-fn finish(copy: impl AsFd, mode: RawMode, owner: Option<Account>) -> rustix::io::Result<()> {
-    if let Some(owner) = owner {
-        give(&copy, owner)?;
-    }
-    fchmod(copy, Mode::from_raw_mode(mode & 0o777))
+    Err(SandboxError::Limit {
+        name: "disk-entries",
+        message: format!(
+            "the sandbox has more than {} files and directories",
+            bounds.entries
+        ),
+    })
 }
 
 /// Gives an open file or directory to a sandbox's account.
@@ -214,11 +97,11 @@ pub(super) fn give(file: impl AsFd, owner: Account) -> rustix::io::Result<()> {
     )
 }
 
-fn user(owner: Account) -> rustix::fs::Uid {
+pub(super) fn user(owner: Account) -> rustix::fs::Uid {
     rustix::fs::Uid::from_raw(owner.user)
 }
 
-fn group(owner: Account) -> rustix::fs::Gid {
+pub(super) fn group(owner: Account) -> rustix::fs::Gid {
     rustix::fs::Gid::from_raw(owner.group)
 }
 
@@ -257,7 +140,7 @@ fn walk(
     Ok(())
 }
 
-fn check_depth(depth: usize) -> Result<(), SandboxError> {
+pub(super) fn check_depth(depth: usize) -> Result<(), SandboxError> {
     if depth <= SANDBOX_DIRECTORY_DEPTH {
         return Ok(());
     }
@@ -310,7 +193,7 @@ pub(super) fn open_unreadable_too(
     opened
 }
 
-fn kind(mode: RawMode) -> FileType {
+pub(super) fn kind(mode: RawMode) -> FileType {
     FileType::from_raw_mode(mode)
 }
 
@@ -318,7 +201,7 @@ fn is_dot(name: &CStr) -> bool {
     matches!(name.to_bytes(), b"." | b"..")
 }
 
-fn shown(what: &str, name: &CStr) -> String {
+pub(super) fn shown(what: &str, name: &CStr) -> String {
     let name: String = name.to_string_lossy().escape_debug().take(128).collect();
     format!("{what} `{name}` in the sandbox")
 }
