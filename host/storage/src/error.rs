@@ -139,7 +139,7 @@ impl StorageError {
         let Self::Sqlite { source } = &self else {
             return self;
         };
-        if let Some(reason) = unexpected_value(source) {
+        if let Some(reason) = contradiction(source) {
             return Self::Corrupt {
                 path: path.to_path_buf(),
                 reason,
@@ -193,15 +193,19 @@ impl From<InvalidName> for StorageError {
     }
 }
 
-/// Why a value in the file is none that was ever written there. The tables
-/// hold columns to their types, so only someone else can have put it there.
-fn unexpected_value(error: &rusqlite::Error) -> Option<String> {
+/// Why what is in the file was never written by a host, which keeps columns to
+/// their types and records to each other: someone else changed it.
+fn contradiction(error: &rusqlite::Error) -> Option<String> {
     use rusqlite::Error as E;
     match error {
         E::FromSqlConversionFailure(..)
         | E::IntegralValueOutOfRange(..)
         | E::InvalidColumnType(..)
         | E::Utf8Error(..) => Some(format!("it holds a value that no host wrote: {error}")),
+        E::QueryReturnedNoRows => Some("a record that others refer to is gone".to_owned()),
+        E::SqliteFailure(failure, _) if failure.code == ErrorCode::ConstraintViolation => {
+            Some(format!("its records contradict each other: {error}"))
+        }
         _ => None,
     }
 }

@@ -222,7 +222,14 @@ fn insert(
         )?
         .query_row([change.scope], |row| row.get(0))?;
     let (from, to) = scope::fact_range(change.scope);
-    let number = from + place;
+    if place < 1 {
+        // It would lead into another memory.
+        return Err(StorageError::Invalid(
+            "the count of facts in the database was changed by another program: restore a backup"
+                .to_owned(),
+        ));
+    }
+    let number = from.saturating_add(place);
     if number >= to {
         return Err(StorageError::Limit {
             name: "facts",

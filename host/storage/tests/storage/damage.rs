@@ -4,9 +4,9 @@ use std::fs;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use keepsake_storage::{Database, NewFact, StorageError};
+use keepsake_storage::{Database, Memory, NewFact, StorageError};
 
-use crate::common::{TestFile, resource};
+use crate::common::{TestFile, remember_text, resource};
 use crate::faults::BOUND;
 
 /// A closed database with a few hundred facts.
@@ -100,5 +100,66 @@ async fn single_bytes_that_changed_never_panic() {
                 "byte {place}: {error:?}"
             );
         }
+    }
+}
+
+/// A memory with a fact, after another program changed the file.
+async fn changed(change: &str) -> (TestFile, Memory) {
+    let file = TestFile::new().await;
+    file.memory("taylor").await;
+    let memory = file.memory("jordan").await;
+    remember_text(&memory, "Jordan likes tea").await;
+    file.tamper(change);
+    (file, memory)
+}
+
+#[tokio::test]
+async fn records_that_contradict_each_other_are_an_error_and_nothing_is_written() {
+    for change in [
+        "UPDATE sessions SET entries = 0",
+        "UPDATE scopes SET next_fact = 1",
+        "UPDATE scopes SET next_fact = -5",
+        "DELETE FROM scopes",
+        "UPDATE sessions SET entries = -1",
+    ] {
+        let (file, memory) = changed(change).await;
+        let facts = ["Jordan likes cocoa", "Jordan likes coffee"]
+            .map(NewFact::new)
+            .to_vec();
+        let error = memory.remember_many(facts, None).await.unwrap_err();
+        assert!(
+            matches!(
+                error,
+                StorageError::Corrupt { .. } | StorageError::Invalid(_)
+            ),
+            "{change}: {error:?}"
+        );
+        assert!(
+            error.to_string().contains("restore a backup"),
+            "{change}: {error}"
+        );
+        assert_eq!(file.database.check().await.unwrap().counts.facts, 1);
+    }
+}
+
+#[tokio::test]
+async fn values_that_no_host_wrote_are_an_error_that_says_so() {
+    for change in [
+        "UPDATE facts SET id = x'00'",
+        "UPDATE facts SET content = CAST(x'ff' AS TEXT)",
+        "UPDATE facts SET created_at = -1",
+        "UPDATE facts SET position = -1",
+        "UPDATE facts SET superseded_by = x''",
+    ] {
+        let (_file, memory) = changed(change).await;
+        let error = memory.list_facts(None, 10).await.unwrap_err();
+        assert!(
+            matches!(error, StorageError::Corrupt { .. }),
+            "{change}: {error:?}"
+        );
+        assert!(
+            error.to_string().contains("no host wrote"),
+            "{change}: {error}"
+        );
     }
 }
