@@ -7,6 +7,8 @@
 
 #![allow(dead_code, reason = "not every test binary uses all of it")]
 
+pub(crate) mod host;
+
 use std::sync::Arc;
 
 use keepsake_sandbox::{
