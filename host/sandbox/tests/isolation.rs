@@ -9,7 +9,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::{SocketAddr, UnixListener};
 
 use common::host::Host;
-use common::{isolated_sandbox, output, plain_isolated_sandbox, run, unisolated_sandbox};
+use common::{Root, isolated_sandbox, output, plain_isolated_sandbox, run, unisolated_sandbox};
 use keepsake_sandbox::{Network, SandboxBackend, SandboxRequest};
 use tempfile::TempDir;
 
@@ -32,7 +32,7 @@ fn readable_secret() -> (TempDir, String) {
     (directory, path)
 }
 
-#[tokio::test]
+#[tokio::test(flavor = "multi_thread")]
 async fn a_listener_of_the_host_is_reached_with_a_network_only() {
     let tcp = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = tcp.local_addr().unwrap().port();
@@ -66,7 +66,7 @@ async fn a_listener_of_the_host_is_reached_with_a_network_only() {
     }
 }
 
-#[tokio::test]
+#[tokio::test(flavor = "multi_thread")]
 async fn files_of_the_host_are_not_seen() {
     let (_directory, path) = readable_secret();
     let line = format!("cat {path} /proc/self/root{path} /work/../{path}");
@@ -103,10 +103,10 @@ async fn files_of_the_host_are_not_seen() {
     );
 }
 
-#[tokio::test]
+#[tokio::test(flavor = "multi_thread")]
 async fn files_of_another_sandbox_are_not_seen() {
     // The names of the sandboxes' directories are no secret: both are told.
-    let find = |root: &TempDir| {
+    let find = |root: &Root| {
         format!(
             "find / -name marker-of-one 2>/dev/null; ls -d {}/local-*/work",
             root.path().display()
@@ -136,7 +136,7 @@ async fn files_of_another_sandbox_are_not_seen() {
     assert_eq!(output(&other, &find(&root)).await, "");
 }
 
-#[tokio::test]
+#[tokio::test(flavor = "multi_thread")]
 async fn temporary_files_are_gone_with_their_command() {
     let Some((_root, sandbox)) = plain_isolated_sandbox().await else {
         return;
@@ -174,7 +174,7 @@ fn variables_of_the_host_are_not_seen() {
     }
 }
 
-#[tokio::test]
+#[tokio::test(flavor = "multi_thread")]
 async fn open_files_of_the_host_are_not_inherited() {
     let (_directory, path) = readable_secret();
     let file = std::fs::File::open(&path).unwrap();

@@ -31,12 +31,20 @@ fn empty(top: impl AsFd) -> rustix::io::Result<()> {
                 Err(Errno::ISDIR | Errno::PERM) => {}
                 Err(error) => return Err(error),
             }
-            empty_into(top, name, &mut moved)?;
-            unlinkat(top, name, AtFlags::REMOVEDIR)?;
+            unless_gone(empty_into(top, name, &mut moved))?;
+            unless_gone(unlinkat(top, name, AtFlags::REMOVEDIR))?;
         }
         if !found {
             return Ok(());
         }
+    }
+}
+
+/// What is not there any more needs no removal: somebody else removed it.
+fn unless_gone(done: rustix::io::Result<()>) -> rustix::io::Result<()> {
+    match done {
+        Err(Errno::NOENT) => Ok(()),
+        other => other,
     }
 }
 
@@ -62,12 +70,12 @@ fn empty_into(
                 Err(error) => return Err(error),
             }
             // Moving a directory writes its `..`, which takes the right to write there.
-            drop(open_directory(directory.as_fd(), below)?);
+            unless_gone(open_directory(directory.as_fd(), below).map(drop))?;
             loop {
                 let free = format!(".removed-{moved}");
                 *moved += 1;
                 match renameat(&directory, below, top, &free) {
-                    Ok(()) => break,
+                    Ok(()) | Err(Errno::NOENT) => break,
                     // A sandbox may have thought of this name first.
                     Err(Errno::EXIST | Errno::NOTEMPTY | Errno::NOTDIR) => {}
                     Err(error) => return Err(error),
@@ -105,7 +113,10 @@ pub(super) fn remove(directory: &Path) -> io::Result<()> {
         other => other?,
     };
     empty(&opened)?;
-    std::fs::remove_dir(directory)
+    match std::fs::remove_dir(directory) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        other => other,
+    }
 }
 
 #[cfg(test)]
