@@ -19,7 +19,13 @@ fn failing_bwrap(words: &str) -> (TempDir, PathBuf) {
         "#!/bin/sh\ncase $1 in --version) echo bubblewrap 0.8.0;; --help) ;; \
          *) echo \"{words}\" >&2; exit 1;; esac\n"
     );
-    std::fs::write(&path, script).unwrap();
+    // Not by this process: one that another test starts at the same moment
+    // would have the file open for writing, and so keep it from running.
+    let written = std::process::Command::new("sh")
+        .args(["-c", "printf %s \"$1\" > \"$2\"", "sh", &script])
+        .arg(&path)
+        .status();
+    assert!(written.unwrap().success());
     std::fs::set_permissions(&path, PermissionsExt::from_mode(0o755)).unwrap();
     (directory, path)
 }

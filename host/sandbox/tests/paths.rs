@@ -222,3 +222,24 @@ async fn what_the_host_writes_at_once_is_never_mixed_up() {
     assert_eq!(done.len(), 20);
     assert_eq!(output(&sandbox, "ls shared | wc -l").await.trim(), "20");
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_the_host_wrote_runs_at_once_while_other_commands_start() {
+    let (_root, backend) = unisolated();
+    let sandbox = backend.create(SandboxRequest::default()).await.unwrap();
+    run(&sandbox, "mkdir tools; cp /bin/true tools/true").await;
+    let program = sandbox.read_file("tools/true").await.unwrap();
+    let mut tasks = tokio::task::JoinSet::new();
+    for number in 0..4 {
+        let (sandbox, program) = (Arc::clone(&sandbox), program.clone());
+        tasks.spawn(async move {
+            for round in 0..30 {
+                let path = format!("program-{number}-{round}");
+                sandbox.write_file(&path, &program).await.unwrap();
+                let result = run(&sandbox, &format!("chmod +x {path} && ./{path}")).await;
+                assert!(result.status.success(), "{result:?}");
+            }
+        });
+    }
+    tasks.join_all().await;
+}

@@ -95,7 +95,10 @@ async fn a_set_user_id_program_gives_nothing() {
     }
     let make = |directory: &std::path::Path| {
         let path = directory.join("id-as-root");
-        std::fs::copy("/usr/bin/id", &path).unwrap();
+        // Not by this process: one that another test starts at the same moment
+        // would have the file open for writing, and so keep it from running.
+        let copied = Program::new("cp").arg("/usr/bin/id").arg(&path).status();
+        assert!(copied.unwrap().success());
         std::fs::set_permissions(&path, PermissionsExt::from_mode(0o4755)).unwrap();
         path
     };

@@ -11,6 +11,7 @@ use rustix::fs::{
 use rustix::io::Errno;
 
 use super::account::Account;
+use super::spawner::writing;
 use super::tree::{
     Bounds, Size, check, check_depth, give, group, kind, names, open_unreadable_too, shown, user,
 };
@@ -58,6 +59,7 @@ fn copy_directory(
                 if !kind(stat.st_mode).is_file() {
                     continue;
                 }
+                let _writing = writing();
                 let target = openat(
                     to,
                     name,

@@ -16,6 +16,7 @@ use rustix::fs::renameat;
 use rustix::io::Errno;
 
 use super::home::Home;
+use super::spawner::writing;
 use super::tree::{self, Bounds};
 use super::{WORK, removal};
 use crate::{FileInfo, FileKind, SandboxError};
@@ -225,6 +226,7 @@ pub(super) fn write(
         });
     }
     let directory = make_parents(home, path, parent)?;
+    let _writing = writing();
     let mut options = OpenOptions::new();
     options.write(true).custom_flags(libc::O_NONBLOCK);
     let (mut file, made) = match directory.open_with(name, options.clone().create_new(true)) {

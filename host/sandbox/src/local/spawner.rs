@@ -1,6 +1,6 @@
 //! The thread that starts all processes of a backend.
 
-use std::sync::mpsc;
+use std::sync::{PoisonError, RwLock, RwLockReadGuard, mpsc};
 use std::thread;
 
 use tokio::process::{Child, Command};
@@ -8,6 +8,18 @@ use tokio::runtime::Handle;
 use tokio::sync::oneshot;
 
 use crate::SandboxError;
+
+/// Read by whoever writes a file, written by whoever starts a process.
+static WRITING: RwLock<()> = RwLock::new(());
+
+/// To be held while a file of a sandbox is open for writing.
+///
+/// Between its beginning and its program, a new process has all open files of
+/// the host. One that is open for writing cannot be run: a command that runs
+/// what the host has just written would fail by chance ("text file busy").
+pub(super) fn writing() -> RwLockReadGuard<'static, ()> {
+    WRITING.read().unwrap_or_else(PoisonError::into_inner)
+}
 
 type Job = Box<dyn FnOnce() + Send>;
 
@@ -56,8 +68,11 @@ impl Spawner {
         self.jobs
             .send(Box::new(move || {
                 let _runtime = runtime.enter();
+                let nobody_writes = WRITING.write().unwrap_or_else(PoisonError::into_inner);
+                let spawned = command.kill_on_drop(true).spawn();
+                drop(nobody_writes);
                 // Nobody waiting means that the child is dropped, and so killed.
-                let _ = answer.send(command.kill_on_drop(true).spawn());
+                let _ = answer.send(spawned);
             }))
             .map_err(|_| gone(()))?;
         started
