@@ -25,6 +25,10 @@ const DISK_LOOK: Duration = Duration::from_millis(100);
 /// A look may take up one part in so many of a processor.
 const LOOK_SHARE: u32 = 5;
 
+/// The code of a shell whose last program ended as its file grew too large.
+/// A program can choose this code, too.
+const TOO_LARGE: i32 = 128 + libc::SIGXFSZ;
+
 /// A command to run and watch.
 pub(super) struct Order {
     pub(super) line: String,
@@ -124,7 +128,12 @@ async fn watch(
         // A command that ended between two looks may have filled the disk.
         None => match disk(inner, None).await {
             Some(name) => ExitStatus::Limit(name.into()),
-            None => decode(told),
+            None => match decode(told) {
+                ExitStatus::Code(TOO_LARGE) if has_largest_file(inner).await => {
+                    ExitStatus::Limit("file-size-bytes".into())
+                }
+                status => status,
+            },
         },
     }
 }
@@ -193,6 +202,15 @@ async fn disk(inner: &Arc<Inner>, first: Option<i32>) -> Option<&'static str> {
         }
         Ok(Ok(())) | Err(_) => None,
     }
+}
+
+/// Whether there is a file that can grow no more.
+async fn has_largest_file(inner: &Arc<Inner>) -> bool {
+    let home = Arc::clone(&inner.home);
+    let bounds = inner.bounds();
+    let limit = inner.request.limits.file_size_bytes;
+    let looked = spawn_blocking(move || tree::size(home.work()?, bounds)).await;
+    matches!(looked, Ok(Ok(size)) if size.longest >= limit)
 }
 
 fn decode(told: Told) -> ExitStatus {

@@ -28,6 +28,8 @@ pub(super) struct Size {
     pub(super) bytes: u64,
     /// Files and directories, the first not counted.
     pub(super) entries: u64,
+    /// The length of the longest file.
+    pub(super) longest: u64,
 }
 
 /// How much a directory holds. Stops at the first bound that is exceeded.
@@ -43,6 +45,9 @@ pub(super) fn size(directory: impl AsFd, bounds: Bounds) -> Result<Size, Sandbox
             other => other.map_err(SandboxError::errno(shown("cannot look at", name)))?,
         };
         size.entries += 1;
+        if kind(stat.st_mode).is_file() {
+            size.longest = size.longest.max(u64::try_from(stat.st_size).unwrap_or(0));
+        }
         // Two names of one file are one file.
         if stat.st_nlink < 2 || linked.insert(stat.st_ino) || kind(stat.st_mode).is_dir() {
             size.bytes += u64::try_from(stat.st_blocks).unwrap_or(0) * 512;
