@@ -37,6 +37,10 @@ pub use plugin::{Agent, Description, EmbeddingProvider, ModelProvider, Reply, Tu
 pub use schemars;
 pub use session::{Session, SessionInfo};
 
+/// The version of the WIT package `keepsake:host` that components are built for.
+#[cfg(any(test, target_arch = "wasm32"))]
+const WIT_VERSION: &[u8; 5] = b"0.1.0";
+
 /// What the register macros expand to. Not for authors.
 #[doc(hidden)]
 #[cfg(target_arch = "wasm32")]
@@ -44,4 +48,15 @@ pub mod __private {
     pub use crate::bindings::agent_plugin::keepsake::host::types;
     pub use crate::bindings::{agent_plugin, embedding_provider, model_provider};
     pub use crate::exports::{Running, chat, describe, embed, embedding_info, handle, model_info};
+    pub const WIT_VERSION: &[u8; 5] = crate::WIT_VERSION;
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn components_name_the_version_that_they_are_built_for() {
+        let version = std::str::from_utf8(crate::WIT_VERSION).unwrap();
+        let package = include_str!("../../wit/world.wit").lines().next();
+        assert_eq!(package, Some(&*format!("package keepsake:host@{version};")));
+    }
 }
