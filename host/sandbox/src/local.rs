@@ -19,6 +19,7 @@ mod tree;
 
 use std::env;
 use std::fs;
+use std::io;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -185,8 +186,10 @@ impl LocalBackend {
     async fn try_command(&self, isolation: Isolation) -> Result<(), SandboxError> {
         let backend = Arc::clone(&self.shared);
         let sandbox = LocalSandbox::create(backend, isolation, SandboxRequest::default()).await?;
-        let result = sandbox.exec(Command::new("echo works")).await?;
+        let result = sandbox.exec(Command::new("echo works")).await;
+        // Also where it failed, so that nothing is left when that is told.
         sandbox.close().await?;
+        let result = result?;
         if result.status == ExitStatus::Code(0) && result.stdout == b"works\n" {
             return Ok(());
         }
@@ -252,14 +255,11 @@ impl Shared {
         let path = self.options.root.clone().unwrap_or_else(default_root);
         let shown = path.display();
         let failed = || SandboxError::io(format!("cannot use {shown} for sandboxes"));
-        fs::DirBuilder::new()
-            .recursive(true)
-            .mode(0o700)
-            .create(&path)
-            .map_err(failed())?;
+        let us = geteuid();
+        let mode = if us.is_root() { 0o711 } else { 0o700 };
+        make_directories(&path, mode).map_err(failed())?;
         // The default one is where others may have put something first.
         let found = fs::symlink_metadata(&path).map_err(failed())?;
-        let us = geteuid();
         if !found.is_dir() || found.uid() != us.as_raw() || found.mode() & 0o022 != 0 {
             return Err(SandboxError::invalid(format!(
                 "{shown} cannot be used for sandboxes: it must be a directory that belongs to the \
@@ -272,6 +272,23 @@ impl Shared {
             check_passable(&path)?;
         }
         Ok(path)
+    }
+}
+
+/// Makes a directory and those that are missing above it, with exactly this
+/// mode, whatever the host's umask is. One that is there stays as it is.
+fn make_directories(path: &Path, mode: u32) -> io::Result<()> {
+    if path.symlink_metadata().is_ok() {
+        return Ok(());
+    }
+    if let Some(above) = path.parent().filter(|above| !above.as_os_str().is_empty()) {
+        make_directories(above, mode)?;
+    }
+    match fs::DirBuilder::new().mode(mode).create(path) {
+        // Another host was quicker.
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
+        Err(error) => Err(error),
+        Ok(()) => fs::set_permissions(path, fs::Permissions::from_mode(mode)),
     }
 }
 

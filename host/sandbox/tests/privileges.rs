@@ -40,7 +40,7 @@ async fn a_command_has_no_account_and_no_capability_of_the_host() {
     assert_eq!(field(&status, "NoNewPrivs"), "0");
 }
 
-#[tokio::test]
+#[tokio::test(flavor = "multi_thread")]
 async fn a_command_is_not_root_outside_of_its_sandbox_either() {
     let Some((_root, sandbox)) = plain_isolated_sandbox().await else {
         return;
