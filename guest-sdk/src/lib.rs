@@ -26,7 +26,9 @@ pub mod testing;
 pub mod tool;
 mod wit;
 
-pub use agent_loop::{AgentLoop, CALLS_PER_ROUND, CallMade, Outcome, ROUNDS, TOOL_ANSWER_BYTES};
+pub use agent_loop::{
+    AgentLoop, CALLS_PER_ROUND, CallMade, Outcome, ROUNDS, TOOL_ANSWER_BYTES, TOOL_OUTPUT_BYTES,
+};
 pub use context::Context;
 pub use error::{Error, Result};
 pub use memory_tools::{
