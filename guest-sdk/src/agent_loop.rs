@@ -1,10 +1,12 @@
 //! The loop of an agent: ask the model, run the tools that it wants, tell it
 //! their answers, until it has a final message.
 
+use serde::de::IgnoredAny;
+
 use crate::error::{Error, Result};
-use crate::model::{Delta, FinishReason, Message, Request, Response, Usage};
+use crate::model::{FinishReason, Message, Request, Response, ToolCall, Usage};
 use crate::session::Session;
-use crate::tool::Toolbox;
+use crate::tool::{Answered, Toolbox};
 
 /// Model answers of one loop, unless another number is asked for.
 pub const ROUNDS: u32 = 8;
@@ -12,6 +14,9 @@ pub const ROUNDS: u32 = 8;
 pub const CALLS_PER_ROUND: usize = 16;
 /// Bytes of one tool's answer that the model is given.
 pub const TOOL_ANSWER_BYTES: usize = 32 * 1_024;
+/// Bytes of all tool answers of one loop, unless another number is asked for.
+/// They are sent again with every later question, and have to be paid for.
+pub const TOOL_OUTPUT_BYTES: usize = 256 * 1_024;
 
 /// A bounded loop over a toolbox.
 ///
@@ -29,6 +34,7 @@ pub const TOOL_ANSWER_BYTES: usize = 32 * 1_024;
 pub struct AgentLoop<'a> {
     toolbox: &'a Toolbox<'a>,
     rounds: u32,
+    tool_output_bytes: usize,
     stream: bool,
     temperature: Option<f32>,
     max_tokens: Option<u32>,
@@ -72,6 +78,7 @@ impl<'a> AgentLoop<'a> {
         Self {
             toolbox,
             rounds: ROUNDS,
+            tool_output_bytes: TOOL_OUTPUT_BYTES,
             stream: true,
             temperature: None,
             max_tokens: None,
@@ -82,6 +89,14 @@ impl<'a> AgentLoop<'a> {
     #[must_use]
     pub fn rounds(mut self, rounds: u32) -> Self {
         self.rounds = rounds.max(1);
+        self
+    }
+
+    /// At most so many bytes of all tool answers together. Calls beyond it are
+    /// not run, and the model is told to answer with what it has.
+    #[must_use]
+    pub fn tool_output_bytes(mut self, bytes: usize) -> Self {
+        self.tool_output_bytes = bytes;
         self
     }
 
@@ -109,6 +124,10 @@ impl<'a> AgentLoop<'a> {
     /// Runs the loop on a conversation. In the last round no tools are
     /// offered, so that the model has to answer.
     ///
+    /// An answer that the provider held back, or cut off, ends the loop too:
+    /// see [`Outcome::is_complete`]. Calls in an answer that was held back are
+    /// not run.
+    ///
     /// # Errors
     /// What the model answers with, and [`Error::Limit`] `agent-rounds` when it
     /// still wants tools at the end. What tools answer with is told to the
@@ -122,39 +141,21 @@ impl<'a> AgentLoop<'a> {
             usage: None,
             messages,
         };
-        let tools = self.toolbox.definitions();
+        let mut room = self.tool_output_bytes;
         for round in 1..=self.rounds {
-            let mut request = Request::new(outcome.messages.clone());
-            request.temperature = self.temperature;
-            request.max_tokens = self.max_tokens;
-            if round < self.rounds || self.rounds == 1 {
-                request.tools.clone_from(&tools);
-            }
+            let last = round == self.rounds;
+            let request = self.request(&outcome.messages, !last && room > 0);
             let response = self.ask(session, &request, &mut outcome.text)?;
             outcome.rounds = round;
             outcome.usage = sum(outcome.usage, response.usage);
             outcome.finish_reason = response.finish_reason;
             let calls = response.message.tool_calls.clone();
             outcome.messages.push(response.message);
-            if calls.is_empty() {
+            if calls.is_empty() || outcome.finish_reason == FinishReason::ContentFilter {
                 return Ok(outcome);
             }
-            for (number, call) in calls.iter().enumerate() {
-                let answer = if number < CALLS_PER_ROUND {
-                    let answered = self.toolbox.answer(session, call);
-                    outcome.calls.push(CallMade {
-                        name: call.name.clone(),
-                        arguments: call.arguments.clone(),
-                        answer: answered.content.clone(),
-                        failed: answered.error.is_some(),
-                    });
-                    bounded(answered.content)
-                } else {
-                    format!(
-                        r#"{{"error":{{"code":"limit","message":"at most {CALLS_PER_ROUND} calls are run at a time: call it again"}}}}"#
-                    )
-                };
-                outcome.messages.push(Message::tool(call, answer));
+            if !last {
+                self.run_tools(session, &calls, &mut room, &mut outcome);
             }
         }
         Err(Error::limit(
@@ -163,57 +164,109 @@ impl<'a> AgentLoop<'a> {
         ))
     }
 
+    fn request(&self, messages: &[Message], with_tools: bool) -> Request {
+        Request {
+            temperature: self.temperature,
+            max_tokens: self.max_tokens,
+            tools: if with_tools {
+                self.toolbox.definitions()
+            } else {
+                Vec::new()
+            },
+            ..Request::new(messages.to_vec())
+        }
+    }
+
+    /// Runs the calls of one answer and puts what came of them behind it. Every
+    /// call gets an answer: providers refuse a conversation in which one has none.
+    fn run_tools(
+        &self,
+        session: &Session,
+        calls: &[ToolCall],
+        room: &mut usize,
+        outcome: &mut Outcome,
+    ) {
+        let cut_off = outcome.finish_reason == FinishReason::Length;
+        for (number, call) in calls.iter().enumerate() {
+            let refusal = if number >= CALLS_PER_ROUND {
+                Some(format!(
+                    "at most {CALLS_PER_ROUND} calls are run at a time: call it again"
+                ))
+            } else if *room == 0 {
+                Some(format!(
+                    "tools have answered with {} bytes, which is all that one turn may have: \
+                     answer with what is there",
+                    self.tool_output_bytes
+                ))
+            } else if cut_off && !is_json(&call.arguments) {
+                Some("your answer was cut off within this call: make it shorter".to_owned())
+            } else {
+                None
+            };
+            if let Some(refusal) = refusal {
+                let refused = Answered::failed(Error::limit("agent-tools", refusal));
+                outcome.messages.push(Message::tool(call, refused.content));
+                continue;
+            }
+            let answered = self.toolbox.answer(session, call);
+            let content = bounded(&answered.content, TOOL_ANSWER_BYTES.min(*room));
+            *room = room.saturating_sub(content.len());
+            outcome.messages.push(Message::tool(call, content));
+            outcome.calls.push(CallMade {
+                name: call.name.clone(),
+                arguments: call.arguments.clone(),
+                failed: answered.error.is_some(),
+                answer: answered.content,
+            });
+        }
+    }
+
     /// One answer. Its text goes to the customer and to what was said so far.
     fn ask(&self, session: &Session, request: &Request, said: &mut String) -> Result<Response> {
-        let completion = session.chat(request)?;
-        let mut first = true;
-        let mut say = |piece: &str| -> Result<()> {
-            if piece.is_empty() {
-                return Ok(());
-            }
-            let gap = if first && !said.is_empty() {
-                "\n\n"
-            } else {
-                ""
-            };
-            first = false;
-            let piece = format!("{gap}{piece}");
+        let mut gap = if said.is_empty() { "" } else { "\n\n" };
+        session.chat(request)?.finish_with(|piece| {
+            let piece = format!("{}{piece}", std::mem::take(&mut gap));
             if self.stream {
                 session.emit(&piece)?;
             }
             said.push_str(&piece);
             Ok(())
-        };
-        let mut streamed = false;
-        while let Some(delta) = completion.next()? {
-            if let Delta::Text(piece) = delta {
-                streamed = true;
-                say(&piece)?;
-            }
-        }
-        let response = completion.finish()?;
-        if !streamed {
-            say(&response.message.content)?;
-        }
-        Ok(response)
+        })
+    }
+}
+
+impl Outcome {
+    /// Whether the model came to an end by itself: nothing was cut off by a
+    /// limit or held back by the provider.
+    pub fn is_complete(&self) -> bool {
+        !matches!(
+            self.finish_reason,
+            FinishReason::Length | FinishReason::ContentFilter
+        )
     }
 }
 
 fn sum(one: Option<Usage>, other: Option<Usage>) -> Option<Usage> {
     match (one, other) {
         (Some(one), Some(other)) => Some(Usage {
-            input_tokens: one.input_tokens + other.input_tokens,
-            output_tokens: one.output_tokens + other.output_tokens,
+            input_tokens: one.input_tokens.saturating_add(other.input_tokens),
+            output_tokens: one.output_tokens.saturating_add(other.output_tokens),
         }),
         (one, other) => one.or(other),
     }
 }
 
-fn bounded(answer: String) -> String {
-    if answer.len() <= TOOL_ANSWER_BYTES {
-        return answer;
+fn is_json(text: &str) -> bool {
+    serde_json::from_str::<IgnoredAny>(text).is_ok()
+}
+
+/// The beginning of an answer, in at most `bound` bytes but for the note on
+/// what is missing.
+fn bounded(answer: &str, bound: usize) -> String {
+    if answer.len() <= bound {
+        return answer.to_owned();
     }
-    let end = answer.floor_char_boundary(TOOL_ANSWER_BYTES);
+    let end = answer.floor_char_boundary(bound);
     format!(
         "{} … (cut: the answer has {} bytes)",
         &answer[..end],

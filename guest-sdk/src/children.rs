@@ -1,7 +1,7 @@
 //! Agents that work for this one.
 
 pub use crate::bindings::agent_plugin::keepsake::host::agents::ChildEvent;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::host::ChildHost;
 use crate::memory::{ForkDifference, MergeReport};
 
@@ -27,6 +27,26 @@ impl Child {
     /// When the child has ended.
     pub fn send(&self, message: &str) -> Result<()> {
         self.host.send(message)
+    }
+
+    /// Gives it a message and waits for its reply. What it emits before goes to
+    /// `emitted` as it comes.
+    ///
+    /// # Errors
+    /// When the child failed or has ended, and those of `emitted`.
+    pub fn ask(
+        &self,
+        message: &str,
+        mut emitted: impl FnMut(&str) -> Result<()>,
+    ) -> Result<String> {
+        self.send(message)?;
+        while let Some(event) = self.next()? {
+            match event {
+                ChildEvent::Emitted(chunk) => emitted(&chunk)?,
+                ChildEvent::Reply(reply) => return Ok(reply),
+            }
+        }
+        Err(Error::unavailable("the child ended without a reply"))
     }
 
     /// The next thing it tells, waiting for it; none when nothing is under way.

@@ -7,6 +7,19 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 /// Why a call was not carried out, in cases that an agent can act on. Nothing
 /// was changed when a call answers with an error.
+///
+/// A plugin's own errors are made by the constructors, or of a text, which
+/// becomes an [`Error::Other`] with the code `plugin`:
+///
+/// ```
+/// # use keepsake_sdk::{Error, Result};
+/// fn order(number: &str) -> Result<u32> {
+///     let number = number.strip_prefix("A-").ok_or("an order's number begins with A-")?;
+///     number.parse().map_err(|_| Error::not_found(format!("there is no order {number}")))
+/// }
+/// assert_eq!(order("7").unwrap_err().code(), "plugin");
+/// assert_eq!(order("A-x").unwrap_err().code(), "not-found");
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
@@ -52,6 +65,16 @@ pub enum Error {
 }
 
 impl Error {
+    /// An [`Error::Denied`].
+    pub fn denied(message: impl Into<String>) -> Self {
+        Self::Denied(message.into())
+    }
+
+    /// An [`Error::NotFound`].
+    pub fn not_found(message: impl Into<String>) -> Self {
+        Self::NotFound(message.into())
+    }
+
     /// An [`Error::Invalid`].
     pub fn invalid(message: impl Into<String>) -> Self {
         Self::Invalid(message.into())
@@ -74,6 +97,19 @@ impl Error {
     pub fn limit(name: impl Into<String>, message: impl Into<String>) -> Self {
         Self::Limit {
             name: name.into(),
+            message: message.into(),
+        }
+    }
+
+    /// An [`Error::Internal`].
+    pub fn internal(message: impl Into<String>) -> Self {
+        Self::Internal(message.into())
+    }
+
+    /// An [`Error::Other`], with a code that stays the same.
+    pub fn other(code: impl Into<String>, message: impl Into<String>) -> Self {
+        Self::Other {
+            code: code.into(),
             message: message.into(),
         }
     }
@@ -151,6 +187,24 @@ impl From<Error> for types::Error {
             Error::Internal(message) => Self::Internal(message),
             Error::Other { code, message } => Self::Other(types::OtherError { code, message }),
         }
+    }
+}
+
+impl From<String> for Error {
+    fn from(message: String) -> Self {
+        Self::other("plugin", message)
+    }
+}
+
+impl From<&str> for Error {
+    fn from(message: &str) -> Self {
+        Self::from(message.to_owned())
+    }
+}
+
+impl From<std::string::FromUtf8Error> for Error {
+    fn from(error: std::string::FromUtf8Error) -> Self {
+        Self::Invalid(format!("the bytes are no text: {error}"))
     }
 }
 

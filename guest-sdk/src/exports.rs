@@ -4,6 +4,7 @@
 
 use std::cell::RefCell;
 use std::rc::Rc;
+use std::sync::Once;
 
 use crate::bindings::{agent_plugin, embedding_provider, model_provider};
 use crate::component::{AgentHost, ProviderHost};
@@ -19,9 +20,13 @@ use crate::wit::types;
 
 /// Hands the text of a panic to the host, which would see a bare trap.
 fn report_panics() {
-    std::panic::set_hook(Box::new(|panic| {
-        crate::wit::log::report_panic(&panic.to_string());
-    }));
+    // Once, so that a hook of the plugin's own stays.
+    static REPORTING: Once = Once::new();
+    REPORTING.call_once(|| {
+        std::panic::set_hook(Box::new(|panic| {
+            crate::wit::log::report_panic(&panic.to_string());
+        }));
+    });
 }
 
 type Told<T> = std::result::Result<T, types::Error>;

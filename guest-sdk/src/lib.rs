@@ -26,7 +26,9 @@ pub mod testing;
 pub mod tool;
 mod wit;
 
-pub use agent_loop::{AgentLoop, CALLS_PER_ROUND, CallMade, Outcome, ROUNDS, TOOL_ANSWER_BYTES};
+pub use agent_loop::{
+    AgentLoop, CALLS_PER_ROUND, CallMade, Outcome, ROUNDS, TOOL_ANSWER_BYTES, TOOL_OUTPUT_BYTES,
+};
 pub use context::Context;
 pub use error::{Error, Result};
 pub use memory_tools::{
@@ -37,6 +39,10 @@ pub use plugin::{Agent, Description, EmbeddingProvider, ModelProvider, Reply, Tu
 pub use schemars;
 pub use session::{Session, SessionInfo};
 
+/// The version of the WIT package `keepsake:host` that components are built for.
+#[cfg(any(test, target_arch = "wasm32"))]
+const WIT_VERSION: &[u8; 5] = b"0.1.0";
+
 /// What the register macros expand to. Not for authors.
 #[doc(hidden)]
 #[cfg(target_arch = "wasm32")]
@@ -44,4 +50,15 @@ pub mod __private {
     pub use crate::bindings::agent_plugin::keepsake::host::types;
     pub use crate::bindings::{agent_plugin, embedding_provider, model_provider};
     pub use crate::exports::{Running, chat, describe, embed, embedding_info, handle, model_info};
+    pub const WIT_VERSION: &[u8; 5] = crate::WIT_VERSION;
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn components_name_the_version_that_they_are_built_for() {
+        let version = std::str::from_utf8(crate::WIT_VERSION).unwrap();
+        let package = include_str!("../../wit/world.wit").lines().next();
+        assert_eq!(package, Some(&*format!("package keepsake:host@{version};")));
+    }
 }

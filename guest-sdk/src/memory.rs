@@ -1,5 +1,8 @@
 //! What an agent remembers, across sessions and sandboxes.
 
+mod pages;
+mod records;
+
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
@@ -12,6 +15,11 @@ pub use crate::bindings::agent_plugin::keepsake::host::memory::{
 pub use crate::bindings::agent_plugin::keepsake::host::types::{EntryRef, Page};
 use crate::error::{Error, Result};
 use crate::host::{BranchHost, ScopeHost};
+pub use pages::{EachEpisode, EachFact, EachValue};
+pub use records::QUERY_BYTES;
+
+/// How often [`Scope::update`] tries again when another session was faster.
+pub const UPDATE_ATTEMPTS: u32 = 16;
 
 /// The memory of one resource. Each call is one transaction, and what it
 /// answers has reached the disk.
@@ -29,14 +37,8 @@ impl Scope {
     /// # Errors
     /// [`Error::Invalid`] when the value is not a `T`.
     pub fn get<T: DeserializeOwned>(&self, key: &str) -> Result<Option<T>> {
-        match self.host.get(key)? {
-            Some(value) => serde_json::from_str(&value).map(Some).map_err(|error| {
-                Error::Invalid(format!(
-                    "the value under `{key}` is not what is wanted: {error}"
-                ))
-            }),
-            None => Ok(None),
-        }
+        let value = self.host.get(key)?;
+        value.map(|value| value_under(key, &value)).transpose()
     }
 
     /// Sets the value under a key; the last write wins.
@@ -72,26 +74,56 @@ impl Scope {
         self.host.delete(key)
     }
 
-    /// All of working memory, without the profile.
+    /// Changes the value under a key: `change` is given the value as it stands
+    /// and answers with the new one, or none to delete it. When another session
+    /// changed it meanwhile, `change` is asked again with the newer value.
+    ///
+    /// ```
+    /// # let host = keepsake_sdk::testing::Host::new();
+    /// let scope = host.session().scope()?;
+    /// let visits = scope.update("visits", |visits: Option<u32>| Ok(Some(visits.unwrap_or(0) + 1)))?;
+    /// assert_eq!(visits, Some(1));
+    /// # Ok::<(), keepsake_sdk::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As [`Scope::get`], [`Scope::set`] and `change` itself; `Unavailable` when
+    /// others were faster [`UPDATE_ATTEMPTS`] times.
+    pub fn update<T: DeserializeOwned + Serialize>(
+        &self,
+        key: &str,
+        change: impl Fn(Option<T>) -> Result<Option<T>>,
+    ) -> Result<Option<T>> {
+        for _ in 0..UPDATE_ATTEMPTS {
+            let known = self.host.get(key)?;
+            let old = known.as_deref().map(|text| value_under(key, text));
+            let new = change(old.transpose()?)?;
+            let text = new.as_ref().map(serde_json::to_string).transpose()?;
+            if self
+                .host
+                .compare_and_set(key, known.as_deref(), text.as_deref())?
+            {
+                return Ok(new);
+            }
+        }
+        Err(Error::unavailable(format!(
+            "other sessions changed `{key}` {UPDATE_ATTEMPTS} times while it was being changed: try again"
+        )))
+    }
+
+    /// Keys and values of working memory in the order of the keys, read by
+    /// pages as they are asked for. The profile is not among them.
+    pub fn each_value(&self) -> EachValue<'_> {
+        EachValue::new(&*self.host)
+    }
+
+    /// All of working memory, without the profile. Up to 10,000 values of
+    /// 64 KiB: see [`Scope::each_value`] for reading less.
     ///
     /// # Errors
     /// When the memory cannot be reached.
     pub fn working(&self) -> Result<Map<String, Value>> {
-        let mut all = Map::new();
-        let mut after = None;
-        loop {
-            let page = self.host.list_working(&Page {
-                after,
-                limit: 1_000,
-            })?;
-            for (key, value) in page.items {
-                all.insert(key, serde_json::from_str(&value)?);
-            }
-            match page.next {
-                Some(next) => after = Some(next),
-                None => return Ok(all),
-            }
-        }
+        self.each_value().collect()
     }
 
     /// The profile, an object; empty when none was written.
@@ -100,6 +132,30 @@ impl Scope {
     /// When the memory cannot be reached.
     pub fn profile(&self) -> Result<Value> {
         Ok(serde_json::from_str(&self.host.profile()?)?)
+    }
+
+    /// The profile as a type. Give its fields defaults: a profile begins empty.
+    ///
+    /// ```
+    /// # let host = keepsake_sdk::testing::Host::new();
+    /// #[derive(Default, serde::Deserialize, serde::Serialize)]
+    /// #[serde(default)]
+    /// struct Profile {
+    ///     name: Option<String>,
+    /// }
+    ///
+    /// let scope = host.session().scope()?;
+    /// scope.update_profile(&Profile { name: Some("Jordan".into()) })?;
+    /// let profile: Profile = scope.profile_as()?;
+    /// assert_eq!(profile.name.as_deref(), Some("Jordan"));
+    /// # Ok::<(), keepsake_sdk::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`Error::Invalid`] when the profile is not a `T`.
+    pub fn profile_as<T: DeserializeOwned>(&self) -> Result<T> {
+        serde_json::from_str(&self.host.profile()?)
+            .map_err(|error| Error::Invalid(format!("the profile is not what is wanted: {error}")))
     }
 
     /// Applies a JSON merge patch to the profile: members are set, those with
@@ -166,6 +222,21 @@ impl Scope {
         self.host.list_facts(&Page { after, limit })
     }
 
+    /// Every current fact, newest first, read by pages as they are asked for.
+    ///
+    /// ```
+    /// # let host = keepsake_sdk::testing::Host::new();
+    /// let scope = host.session().scope()?;
+    /// scope.remember("Jordan has a cat.")?;
+    /// for fact in scope.each_fact() {
+    ///     assert_eq!(fact?.content, "Jordan has a cat.");
+    /// }
+    /// # Ok::<(), keepsake_sdk::Error>(())
+    /// ```
+    pub fn each_fact(&self) -> EachFact<'_> {
+        EachFact::new(&*self.host)
+    }
+
     /// Deletes facts for good. Answers how many there were.
     ///
     /// # Errors
@@ -216,6 +287,12 @@ impl Scope {
         self.host.episodes(options)
     }
 
+    /// Every episode that fits the options, oldest first, read by pages as they
+    /// are asked for. The options' `limit` is the size of a page.
+    pub fn each_episode(&self, options: EpisodeOptions) -> EachEpisode<'_> {
+        EachEpisode::new(&*self.host, options)
+    }
+
     /// The same as a forest: sessions with those forked from them.
     ///
     /// # Errors
@@ -264,108 +341,10 @@ impl Branch {
     }
 }
 
-impl NewFact {
-    /// A fact in one sentence or a few, without a source.
-    pub fn new(content: impl Into<String>) -> Self {
-        Self {
-            content: content.into(),
-            metadata: None,
-            source: None,
-            quote: None,
-            subject: None,
-            attribute: None,
-            supersedes: Vec::new(),
-            valid_from: None,
-            expires_at: None,
-            thread: None,
-            position: None,
-            extras: None,
-        }
-    }
-
-    /// The ledger entry that it was learned from, which makes it verified.
-    #[must_use]
-    pub fn source(mut self, entry: EntryRef) -> Self {
-        self.source = Some(entry);
-        self
-    }
-
-    /// Words that must occur in the source's output, to the letter.
-    #[must_use]
-    pub fn quote(mut self, words: impl Into<String>) -> Self {
-        self.quote = Some(words.into());
-        self
-    }
-
-    /// What it gives the value of. A new value for the same pair ends the old
-    /// fact's validity.
-    #[must_use]
-    pub fn about(mut self, subject: impl Into<String>, attribute: impl Into<String>) -> Self {
-        self.subject = Some(subject.into());
-        self.attribute = Some(attribute.into());
-        self
-    }
-
-    /// Further values, as a JSON object.
-    #[must_use]
-    pub fn metadata(mut self, metadata: &Value) -> Self {
-        self.metadata = Some(metadata.to_string());
-        self
-    }
-}
-
-impl<T: Into<String>> From<T> for NewFact {
-    fn from(content: T) -> Self {
-        Self::new(content)
-    }
-}
-
-impl Fact {
-    /// Whether its source exists, belongs to this scope and is intact.
-    pub fn is_verified(&self) -> bool {
-        self.verification == Verification::Verified
-    }
-}
-
-impl RecallOptions {
-    /// At most so many facts, by words and vectors together.
-    pub fn new(limit: u32) -> Self {
-        Self {
-            limit,
-            mode: RecallMode::Hybrid,
-            min_score: None,
-            metadata: None,
-            since: None,
-            until: None,
-            as_of: None,
-            verified_only: false,
-            include_superseded: false,
-            extras: None,
-        }
-    }
-}
-
-impl SnippetOptions {
-    /// A snippet for a message, in at most 4 KiB and 20 facts.
-    pub fn new(query: impl Into<String>) -> Self {
-        Self {
-            query: Some(query.into()),
-            max_bytes: 4_096,
-            max_facts: 20,
-            extras: None,
-        }
-    }
-}
-
-impl EpisodeOptions {
-    /// The first so many episodes of every session.
-    pub fn new(limit: u32) -> Self {
-        Self {
-            page: Page { after: None, limit },
-            since: None,
-            until: None,
-            session: None,
-            lineage: false,
-        }
-    }
+fn value_under<T: DeserializeOwned>(key: &str, text: &str) -> Result<T> {
+    serde_json::from_str(text).map_err(|error| {
+        Error::Invalid(format!(
+            "the value under `{key}` is not what is wanted: {error}"
+        ))
+    })
 }

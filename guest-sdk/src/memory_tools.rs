@@ -2,15 +2,20 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use crate::error::{Error, Result};
-use crate::memory::{EntryRef, Fact, NewFact, Outcome, RecallOptions, Remembered, Verification};
+use crate::memory::{
+    EntryRef, Fact, NewFact, Outcome, RecallOptions, Remembered, Scope, Verification,
+};
 use crate::session::Session;
 use crate::tool::Tool;
 
 /// Facts that one recall gives at the most.
 const RECALLED: u32 = 20;
+/// Bytes of values that `get_working_memory` gives at once: with a profile of
+/// ordinary size they fit into one answer, which would be cut otherwise.
+const VALUES_BYTES: usize = 16 * 1_024;
 
 /// `set_working_memory`, `get_working_memory`, `remember_fact` and
 /// `recall_facts`, on the memory of the session's customer.
@@ -50,18 +55,55 @@ pub fn set_working_memory() -> Tool<'static> {
 }
 
 #[derive(Deserialize, JsonSchema)]
-struct Nothing {}
+struct GetWorkingMemory {
+    /// The name of one value; leave it out for the profile and all values.
+    key: Option<String>,
+}
 
-/// Gives the profile and all values that are kept.
+/// Gives the profile and the values that are kept, or one value.
 pub fn get_working_memory() -> Tool<'static> {
     Tool::new(
         "get_working_memory",
         "Gives the customer's profile and all values that were kept.",
-        |session: &Session, _: Nothing| {
+        |session: &Session, arguments: GetWorkingMemory| -> Result<Value> {
             let scope = session.scope()?;
-            Ok(json!({ "profile": scope.profile()?, "values": scope.working()? }))
+            match arguments.key {
+                Some(key) => Ok(json!({ "value": scope.get::<Value>(&key)? })),
+                None => all_values(&scope),
+            }
         },
     )
+}
+
+/// The profile and as many values as there is room for. Of the others, the
+/// model is told the names.
+fn all_values(scope: &Scope) -> Result<Value> {
+    let mut values = Map::new();
+    let mut too_large = Vec::new();
+    let mut room = VALUES_BYTES;
+    let mut more = false;
+    for item in scope.each_value() {
+        let (key, value) = item?;
+        let bytes = key.len() + value.to_string().len();
+        if bytes <= room {
+            room -= bytes;
+            values.insert(key, value);
+        } else if key.len() <= room {
+            room -= key.len();
+            too_large.push(key);
+        } else {
+            more = true;
+            break;
+        }
+    }
+    let mut answer = json!({ "profile": scope.profile()?, "values": values });
+    if !too_large.is_empty() {
+        answer["left_out"] = json!(too_large);
+    }
+    if !too_large.is_empty() || more {
+        answer["note"] = json!("there is more than fits here: ask for a value by its key");
+    }
+    Ok(answer)
 }
 
 /// A ledger entry as models and programs write it.
@@ -109,6 +151,8 @@ pub struct RememberFact {
     pub subject: Option<String>,
     /// Which property it gives, such as `plan`: a new value replaces the old one.
     pub attribute: Option<String>,
+    /// Further values as an object, such as {"order": "A-1042"}.
+    pub metadata: Option<Map<String, Value>>,
 }
 
 impl From<RememberFact> for NewFact {
@@ -118,6 +162,9 @@ impl From<RememberFact> for NewFact {
             quote: arguments.quote,
             subject: arguments.subject,
             attribute: arguments.attribute,
+            metadata: arguments
+                .metadata
+                .map(|members| Value::Object(members).to_string()),
             ..Self::new(arguments.content)
         }
     }

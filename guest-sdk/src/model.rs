@@ -57,6 +57,41 @@ impl Request {
             extras: None,
         }
     }
+
+    /// The same with tools that the model may ask for.
+    #[must_use]
+    pub fn tools(mut self, tools: Vec<ToolDefinition>) -> Self {
+        self.tools = tools;
+        self
+    }
+
+    /// How freely the model chooses.
+    #[must_use]
+    pub fn temperature(mut self, temperature: f32) -> Self {
+        self.temperature = Some(temperature);
+        self
+    }
+
+    /// At most so many tokens of answer.
+    #[must_use]
+    pub fn max_tokens(mut self, tokens: u32) -> Self {
+        self.max_tokens = Some(tokens);
+        self
+    }
+
+    /// A text that ends the answer. May be called again for more.
+    #[must_use]
+    pub fn stop(mut self, text: impl Into<String>) -> Self {
+        self.stop.push(text.into());
+        self
+    }
+
+    /// Options that only the provider in use knows; a JSON object.
+    #[must_use]
+    pub fn extras(mut self, extras: &Value) -> Self {
+        self.extras = Some(extras.to_string());
+        self
+    }
 }
 
 impl ModelInfo {
@@ -130,6 +165,40 @@ impl Completion {
     /// When the answer broke off.
     pub fn finish(&self) -> Result<Response> {
         self.host.finish()
+    }
+
+    /// The whole answer, its text given to `say` piece by piece as it comes:
+    /// all pieces together are the text of the answer.
+    ///
+    /// ```
+    /// # use keepsake_sdk::{Session, model::{Message, Request}};
+    /// # fn example(session: &Session) -> keepsake_sdk::Result<()> {
+    /// let request = Request::new(vec![Message::user("Hello!")]);
+    /// let response = session.chat(&request)?.finish_with(|piece| session.emit(piece))?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// When the answer broke off, and those of `say`.
+    pub fn finish_with(&self, mut say: impl FnMut(&str) -> Result<()>) -> Result<Response> {
+        let mut said = String::new();
+        while let Some(delta) = self.next()? {
+            if let Delta::Text(piece) = delta
+                && !piece.is_empty()
+            {
+                say(&piece)?;
+                said.push_str(&piece);
+            }
+        }
+        let response = self.finish()?;
+        // Some providers stream nothing, or not to the end.
+        if let Some(rest) = response.message.content.strip_prefix(said.as_str())
+            && !rest.is_empty()
+        {
+            say(rest)?;
+        }
+        Ok(response)
     }
 }
 

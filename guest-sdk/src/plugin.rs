@@ -1,5 +1,6 @@
 //! What a plugin implements: one of three traits.
 
+use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
 
@@ -84,6 +85,25 @@ impl Description {
             summary: summary.into(),
             profile_schema: None,
         }
+    }
+
+    /// The same, with profiles that must fit a type. The schema is made of the
+    /// type and its doc comments.
+    ///
+    /// ```
+    /// # use keepsake_sdk::{Description, schemars::{self, JsonSchema}};
+    /// #[derive(JsonSchema)]
+    /// struct Profile {
+    ///     /// What the customer is called.
+    ///     name: Option<String>,
+    /// }
+    ///
+    /// let description = Description::new("helper", "0.1.0", "Helps.").profile::<Profile>();
+    /// assert!(description.profile_schema.unwrap()["properties"]["name"].is_object());
+    /// ```
+    #[must_use]
+    pub fn profile<T: JsonSchema>(self) -> Self {
+        self.profile_schema(schemars::schema_for!(T).to_value())
     }
 
     /// The same, with a JSON Schema that profiles must fit.

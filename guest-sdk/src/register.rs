@@ -93,6 +93,7 @@ macro_rules! __built_for {
     () => {
         #[used]
         #[unsafe(link_section = "keepsake:host")]
-        static BUILT_FOR: [u8; 5] = *b"0.1.0";
+        static BUILT_FOR: [u8; $crate::__private::WIT_VERSION.len()] =
+            *$crate::__private::WIT_VERSION;
     };
 }

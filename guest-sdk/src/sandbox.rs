@@ -1,12 +1,16 @@
 //! A place to run commands, apart from the host and from other sessions.
 
 use std::borrow::Cow;
+use std::fmt;
 
 pub use crate::bindings::agent_plugin::keepsake::host::sandbox::{
     Checkpoint, Command, ExecEvent, ExecResult, ExitStatus, FileInfo, FileKind, Metrics,
 };
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::host::{ExecutionHost, SandboxHost};
+
+/// Bytes of a failed command's standard error that [`ExecResult::check`] tells.
+const TOLD_BYTES: usize = 512;
 
 /// One sandbox. Dropping the handle leaves it running for the session.
 pub struct Sandbox {
@@ -58,6 +62,16 @@ impl Sandbox {
     /// [`NotFound`](crate::Error::NotFound), or `Limit` `file-bytes`.
     pub fn read_file(&self, path: &str) -> Result<Vec<u8>> {
         self.host.read_file(path)
+    }
+
+    /// A whole file as text.
+    ///
+    /// # Errors
+    /// As [`Sandbox::read_file`], and [`Invalid`](crate::Error::Invalid) for
+    /// what is not UTF-8.
+    pub fn read_text(&self, path: &str) -> Result<String> {
+        String::from_utf8(self.read_file(path)?)
+            .map_err(|error| Error::Invalid(format!("the file `{path}` is no text: {error}")))
     }
 
     /// Writes a whole file, up to 8 MiB. Missing directories are made.
@@ -131,6 +145,33 @@ impl Execution {
         self.host.next()
     }
 
+    /// Waits for its end and gives what it prints to `output` as it comes.
+    ///
+    /// ```
+    /// # use keepsake_sdk::{Session, sandbox::ExecEvent};
+    /// # fn example(session: &Session) -> keepsake_sdk::Result<()> {
+    /// let result = session.sandbox()?.start("make check")?.finish(|event| match event {
+    ///     ExecEvent::Stdout(bytes) => session.emit(&String::from_utf8_lossy(bytes)),
+    ///     _ => Ok(()),
+    /// })?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// When the connection to the sandbox broke, and those of `output`.
+    pub fn finish(&self, mut output: impl FnMut(&ExecEvent) -> Result<()>) -> Result<ExecResult> {
+        while let Some(event) = self.next()? {
+            match event {
+                ExecEvent::Completed(result) => return Ok(result),
+                event => output(&event)?,
+            }
+        }
+        Err(Error::unavailable(
+            "the sandbox did not tell how the command ended: run it again",
+        ))
+    }
+
     /// Kills it. [`Execution::next`] still tells how it ended.
     ///
     /// # Errors
@@ -194,6 +235,26 @@ impl ExecResult {
         self.status == ExitStatus::Code(0)
     }
 
+    /// The same where the command succeeded.
+    ///
+    /// # Errors
+    /// An [`Other`](crate::Error::Other) with the code `command-failed` that
+    /// tells how it ended and the end of what it complained about.
+    pub fn check(self) -> Result<Self> {
+        if self.success() {
+            return Ok(self);
+        }
+        let complaint = self.stderr_text();
+        let complaint = complaint.trim();
+        let begin = complaint.len().saturating_sub(TOLD_BYTES);
+        let end = &complaint[complaint.ceil_char_boundary(begin)..];
+        let gap = if end.is_empty() { "" } else { ": " };
+        Err(Error::other(
+            "command-failed",
+            format!("the command {}{gap}{end}", self.status),
+        ))
+    }
+
     /// Standard output as text; what is not UTF-8 is replaced.
     pub fn stdout_text(&self) -> Cow<'_, str> {
         String::from_utf8_lossy(&self.stdout)
@@ -202,6 +263,19 @@ impl ExecResult {
     /// Standard error as text; what is not UTF-8 is replaced.
     pub fn stderr_text(&self) -> Cow<'_, str> {
         String::from_utf8_lossy(&self.stderr)
+    }
+}
+
+/// As the end of a sentence about a command.
+impl fmt::Display for ExitStatus {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Code(code) => write!(f, "ended with code {code}"),
+            Self::Signal(signal) => write!(f, "was ended by {signal}"),
+            Self::TimedOut => f.write_str("took too long and was ended"),
+            Self::Limit(limit) => write!(f, "reached the limit {limit} and was ended"),
+            Self::Unknown(reason) => write!(f, "ended in a way that is not known: {reason}"),
+        }
     }
 }
 

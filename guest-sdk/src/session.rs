@@ -18,6 +18,21 @@ use crate::model::{Completion, ModelInfo, Request, Response};
 use crate::sandbox::Sandbox;
 use crate::wit;
 
+impl SessionInfo {
+    /// What the channel tells about the message, as a type; a [`Value`] takes
+    /// everything.
+    ///
+    /// # Errors
+    /// [`Invalid`](crate::Error::Invalid) when it is not a `T`.
+    pub fn channel_as<T: DeserializeOwned>(&self) -> Result<T> {
+        serde_json::from_str(&self.channel).map_err(|error| {
+            crate::Error::Invalid(format!(
+                "what the channel tells is not what is wanted: {error}"
+            ))
+        })
+    }
+}
+
 /// One turn of a conversation with one customer. Who the customer is comes
 /// from the host; an agent can not ask for another one.
 #[derive(Clone)]

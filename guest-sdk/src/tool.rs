@@ -136,13 +136,7 @@ impl<'a> Toolbox<'a> {
                 content: value.to_string(),
                 error: None,
             },
-            Err(error) => Answered {
-                content: json!({
-                    "error": { "code": error.code(), "message": error.message() }
-                })
-                .to_string(),
-                error: Some(error),
-            },
+            Err(error) => Answered::failed(error),
         }
     }
 
@@ -154,10 +148,11 @@ impl<'a> Toolbox<'a> {
                 .iter()
                 .map(|tool| tool.definition.name.as_str())
                 .collect();
-            Error::NotFound(format!(
-                "there is no tool `{name}`; there are {}",
-                names.join(", ")
-            ))
+            let names = match names.as_slice() {
+                [] => "no tools at all".to_owned(),
+                names => names.join(", "),
+            };
+            Error::NotFound(format!("there is no tool `{name}`; there are {names}"))
         })
     }
 }
@@ -169,6 +164,16 @@ pub struct Answered {
     pub content: String,
     /// Why the tool failed, if it did.
     pub error: Option<Error>,
+}
+
+impl Answered {
+    pub(crate) fn failed(error: Error) -> Self {
+        let told = json!({ "error": { "code": error.code(), "message": error.message() } });
+        Self {
+            content: told.to_string(),
+            error: Some(error),
+        }
+    }
 }
 
 /// Models write nothing where a tool takes no arguments.

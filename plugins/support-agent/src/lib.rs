@@ -5,17 +5,14 @@ mod case_file;
 mod history;
 mod profile;
 mod prompt;
+mod secrets;
 mod settings;
 mod tools;
 
 use keepsake_sdk::log::Level;
 use keepsake_sdk::memory::SnippetOptions;
-use keepsake_sdk::model::Message;
-use keepsake_sdk::tool::Toolbox;
-use keepsake_sdk::{
-    Agent, AgentLoop, Description, Error, Reply, Result, Session, Turn, get_working_memory,
-    recall_facts, set_working_memory,
-};
+use keepsake_sdk::model::{FinishReason, Message};
+use keepsake_sdk::{Agent, AgentLoop, Description, Error, Outcome, Reply, Result, Session, Turn};
 
 use crate::case_file::CaseFile;
 use crate::prompt::{Setting, system_prompt};
@@ -23,6 +20,9 @@ use crate::settings::Settings;
 
 /// Facts that the prompt holds at the most; more are looked up when wanted.
 const SNIPPET_FACTS: u32 = 20;
+/// Bytes of the message that memory is asked with. The host takes a little
+/// more; the rest of a long message says little more.
+const QUERY_BYTES: usize = 4_096;
 
 /// The agent.
 pub struct SupportAgent;
@@ -44,71 +44,125 @@ impl Agent for SupportAgent {
             return Err(Error::invalid("the message is empty"));
         }
         let settings = Settings::read(|key| session.setting(key))?;
-        let info = session.info();
-        let snippet = session.scope()?.snippet(&SnippetOptions {
-            max_bytes: settings.snippet_bytes,
-            max_facts: SNIPPET_FACTS,
-            ..SnippetOptions::new(query(&turn.message))
-        })?;
-        let case = file(session, &settings, &turn.message)?;
-        let prompt = system_prompt(
-            &settings,
-            &Setting {
-                customer: &info.resource,
-                case_file: case.as_ref().map(CaseFile::path),
-            },
-        );
-        let prompt = if snippet.is_empty() {
-            prompt
-        } else {
-            format!("{prompt}\n{snippet}\n")
-        };
-
-        let mut messages = vec![Message::system(prompt)];
-        messages.extend(history::of(session)?);
-        messages.push(Message::user(turn.message));
-        let mut toolbox = Toolbox::new()
-            .with(tools::update_profile())
-            .with(set_working_memory())
-            .with(get_working_memory())
-            .with(recall_facts())
-            .with(tools::remember_fact(case.as_ref()));
-        if case.is_some() {
-            toolbox = toolbox.with(tools::run_command());
-        }
-        let outcome = AgentLoop::new(&toolbox)
+        // Before the message is filed or answered: what this turn remembers
+        // must not come back as if it had been known.
+        let snippet = snippet(session, &settings, &turn.message)?;
+        let case = file(session, &settings, &turn.message);
+        let messages = conversation(session, &settings, case.as_ref(), &snippet, turn.message)?;
+        let outcome = AgentLoop::new(&tools::toolbox(case.as_ref()))
             .rounds(settings.max_rounds)
-            .run(session, messages)?;
-        if outcome.text.trim().is_empty() {
-            return Err(Error::unavailable(
-                "the model gave no answer: ask again, or configure another model",
-            ));
-        }
-        Ok(Reply::new(outcome.text))
+            .run(session, messages)
+            .map_err(explained)?;
+        reply(session, outcome)
     }
 }
 
-/// What memory is asked for: the message, as far as a query may be long.
-fn query(message: &str) -> &str {
-    const QUERY_BYTES: usize = 4_096;
-    &message[..message.floor_char_boundary(QUERY_BYTES)]
+/// What memory holds on the message.
+fn snippet(session: &Session, settings: &Settings, message: &str) -> Result<String> {
+    let query = &message[..message.floor_char_boundary(QUERY_BYTES)];
+    session.scope()?.snippet(&SnippetOptions {
+        max_bytes: settings.snippet_bytes,
+        max_facts: SNIPPET_FACTS,
+        ..SnippetOptions::new(query)
+    })
 }
 
-/// Files the message in the sandbox. Where there is none, the conversation
+/// Files the message in the sandbox. Where that cannot be, the conversation
 /// goes on without: facts are then not verified.
-fn file(session: &Session, settings: &Settings, message: &str) -> Result<Option<CaseFile>> {
+fn file(session: &Session, settings: &Settings, message: &str) -> Option<CaseFile> {
     if !settings.use_sandbox {
-        return Ok(None);
+        return None;
     }
-    match CaseFile::write(session, message) {
-        Ok(case) => Ok(Some(case)),
-        Err(error @ (Error::Denied(_) | Error::Unavailable { .. } | Error::Unsupported(_))) => {
+    CaseFile::write(session, message)
+        .inspect_err(|error| {
             session.log(
                 Level::Warn,
                 &format!("there is no sandbox, so that facts will not be verified: {error}"),
             );
-            Ok(None)
+        })
+        .ok()
+}
+
+/// Rules and memory, what was said before, and the message.
+fn conversation(
+    session: &Session,
+    settings: &Settings,
+    case: Option<&CaseFile>,
+    snippet: &str,
+    message: String,
+) -> Result<Vec<Message>> {
+    let info = session.info();
+    let mut prompt = system_prompt(
+        settings,
+        &Setting {
+            customer: &info.resource,
+            case_file: case.map(CaseFile::path),
+        },
+    );
+    if !snippet.is_empty() {
+        prompt = format!("{prompt}\n{snippet}\n");
+    }
+    let mut messages = vec![Message::system(prompt)];
+    messages.extend(history::of(session)?);
+    messages.push(Message::user(message));
+    Ok(messages)
+}
+
+/// The reply, unless there is nothing to reply with.
+fn reply(session: &Session, outcome: Outcome) -> Result<Reply> {
+    for call in outcome.calls.iter().filter(|call| call.failed) {
+        let failure = format!("the tool {} failed: {}", call.name, call.answer);
+        session.log(Level::Debug, &failure);
+    }
+    match &outcome.finish_reason {
+        FinishReason::Length => session.log(Level::Warn, "the model's answer was cut short"),
+        FinishReason::ContentFilter => {
+            session.log(Level::Warn, "the model's provider held something back");
         }
-        Err(error) => Err(error),
+        _ => {}
+    }
+    if outcome.text.trim().is_empty() {
+        return Err(Error::unavailable(
+            "the model gave no answer: ask again, or configure another model",
+        ));
+    }
+    Ok(Reply::new(outcome.text))
+}
+
+/// An error of the loop with what it means for the conversation.
+fn explained(error: Error) -> Error {
+    match error {
+        Error::Unavailable {
+            message,
+            retry_after_ms,
+        } => Error::Unavailable {
+            message: format!(
+                "the model did not answer to the end: {message}. What it had noted is kept; send \
+                 the message again"
+            ),
+            retry_after_ms,
+        },
+        Error::Limit { name, message } if name == "agent-rounds" => Error::Limit {
+            name,
+            message: format!(
+                "{message}. Raise the setting `max-rounds`, or use a model that comes to an end"
+            ),
+        },
+        other => other,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn it_describes_itself_with_a_schema_for_profiles() {
+        let description = SupportAgent::describe();
+        assert_eq!(description.name, "support-agent");
+        let schema = description.profile_schema.unwrap();
+        let members: Vec<&String> = schema["properties"].as_object().unwrap().keys().collect();
+        assert_eq!(members, ["email", "language", "name", "phone", "plan"]);
+        assert_eq!(schema["additionalProperties"], true);
     }
 }

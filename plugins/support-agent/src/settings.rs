@@ -10,7 +10,8 @@ const SNIPPET_BYTES: u32 = 4_096;
 const SNIPPET_RANGE: std::ops::RangeInclusive<u64> = 64..=65_536;
 /// Model answers in one turn.
 const MAX_ROUNDS: u32 = 8;
-const ROUNDS_RANGE: std::ops::RangeInclusive<u64> = 1..=64;
+/// At least one with tools and one that answers.
+const ROUNDS_RANGE: std::ops::RangeInclusive<u64> = 2..=64;
 /// Bytes of a name that stands in the prompt.
 const MAX_NAME_BYTES: usize = 200;
 
@@ -55,7 +56,7 @@ impl Settings {
         mut get: impl FnMut(&'static str) -> Result<Option<Value>, E>,
     ) -> Result<Self, E> {
         let bytes = "a whole number from 64 to 65536";
-        let rounds = "a whole number from 1 to 64";
+        let rounds = "a whole number from 2 to 64";
         Ok(Self {
             persona: name("persona", get("persona")?)?.unwrap_or_else(|| PERSONA.to_owned()),
             company: name("company", get("company")?)?,
@@ -162,7 +163,7 @@ mod tests {
             ("snippet-bytes", json!(63)),
             ("snippet-bytes", json!("many")),
             ("snippet-bytes", json!(65_537)),
-            ("max-rounds", json!(0)),
+            ("max-rounds", json!(1)),
             ("max-rounds", json!(1.5)),
             ("use-sandbox", json!("yes")),
         ] {
