@@ -3,24 +3,14 @@
 
 use std::io::{self, Write};
 
+use keepsake_types::Timestamp;
+use keepsake_types::calendar::day;
+pub(crate) use keepsake_types::text::printable;
 use serde::Serialize;
 
 use crate::failure::{ExitCode, Failure};
 
-/// The text with control characters escaped, line breaks and tabs excepted.
-pub(crate) fn printable(text: &str) -> String {
-    let mut printable = String::with_capacity(text.len());
-    for character in text.chars() {
-        if character.is_control() && character != '\n' && character != '\t' {
-            printable.extend(character.escape_default());
-        } else {
-            printable.push(character);
-        }
-    }
-    printable
-}
-
-/// The same on one line, cut to so many characters.
+/// What is printable of a text, on one line, cut to so many characters.
 pub(crate) fn one_line(text: &str, characters: usize) -> String {
     let line = printable(text).replace(['\n', '\t'], " ");
     if line.chars().count() <= characters {
@@ -66,32 +56,10 @@ fn broken_output(error: io::Error) -> Failure {
 }
 
 /// A time as `2026-12-01 17:31:28Z`.
-pub(crate) fn time(at: keepsake_types::Timestamp) -> String {
+pub(crate) fn time(at: Timestamp) -> String {
     let seconds = at / 1000;
-    let (days, rest) = (seconds / 86_400, seconds % 86_400);
-    let (year, month, day) = civil(days);
-    let (hour, minute, second) = (rest / 3600, rest / 60 % 60, rest % 60);
-    format!("{year:04}-{month:02}-{day:02} {hour:02}:{minute:02}:{second:02}Z")
-}
-
-/// Year, month and day of a day counted from 1970-01-01, by Howard Hinnant's
-/// `civil_from_days`.
-fn civil(days: u64) -> (u64, u64, u64) {
-    let shifted = days + 719_468;
-    let era = shifted / 146_097;
-    let day_of_era = shifted % 146_097;
-    let year_of_era =
-        (day_of_era - day_of_era / 1460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
-    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
-    let shifted_month = (5 * day_of_year + 2) / 153;
-    let day = day_of_year - (153 * shifted_month + 2) / 5 + 1;
-    let month = if shifted_month < 10 {
-        shifted_month + 3
-    } else {
-        shifted_month - 9
-    };
-    let year = year_of_era + era * 400 + u64::from(month <= 2);
-    (year, month, day)
+    let (hour, minute, second) = (seconds / 3600 % 24, seconds / 60 % 60, seconds % 60);
+    format!("{} {hour:02}:{minute:02}:{second:02}Z", day(at))
 }
 
 #[cfg(test)]

@@ -4,6 +4,7 @@
 use std::sync::Arc;
 
 use keepsake_types::limits;
+use keepsake_types::text::printable;
 use serde::Serialize;
 use serde_json::Value;
 
@@ -20,7 +21,7 @@ use crate::error::{PluginError, PluginFailure};
 use crate::linker;
 use crate::loader::LoadedPlugin;
 use crate::report::PluginKind;
-use crate::state::{State, printable};
+use crate::state::State;
 
 /// What an agent says of itself.
 #[derive(Clone, Debug, PartialEq, Serialize)]

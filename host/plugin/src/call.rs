@@ -3,11 +3,12 @@
 use std::future::Future;
 use std::time::Duration;
 
+use keepsake_types::text::printable;
 use wasmtime::{Store, StoreContextMut, Trap, UpdateDeadline, WasmBacktrace};
 
 use crate::engine::{GuestLimits, PluginEngine, TICK};
 use crate::error::{FailureCause, PluginFailure};
-use crate::state::{State, printable};
+use crate::state::State;
 
 /// Frames of a guest's backtrace that are worth showing.
 const BACKTRACE_FRAMES: usize = 20;

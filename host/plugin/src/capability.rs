@@ -11,11 +11,13 @@ pub(crate) mod sandbox;
 pub(crate) mod session;
 pub(crate) mod settings;
 
+use keepsake_types::text::printable;
+
 use crate::bindings::agent::keepsake::host::types::Error;
 
 /// A guest's or provider's error in one line, for a reader.
 pub(crate) fn describe(error: &Error) -> String {
-    crate::state::printable(&match error {
+    printable(&match error {
         Error::Denied(text) => format!("denied: {text}"),
         Error::NotFound(text) => format!("not found: {text}"),
         Error::Invalid(text) => format!("invalid: {text}"),

@@ -15,6 +15,7 @@ use crate::capability::session::TurnState;
 use crate::capability::settings::Settings;
 use crate::engine::GuestLimits;
 use keepsake_types::limits;
+use keepsake_types::text::printable;
 
 /// One instance's state. Agents and providers share the type; a provider has
 /// no turn, and its linker offers nothing that would need one.
@@ -144,21 +145,6 @@ impl LastLines {
     }
 }
 
-/// The text with control characters other than line breaks and tabs escaped.
-pub(crate) fn printable(text: &str) -> String {
-    text.chars()
-        .flat_map(|character| {
-            let escaped: Box<dyn Iterator<Item = char>> =
-                if character.is_control() && character != '\n' && character != '\t' {
-                    Box::new(character.escape_default())
-                } else {
-                    Box::new(std::iter::once(character))
-                };
-            escaped
-        })
-        .collect()
-}
-
 impl IsTerminal for LastLines {
     fn is_terminal(&self) -> bool {
         false
@@ -235,11 +221,6 @@ mod tests {
         assert!(text.ends_with("line 9999\n"));
         lines.push(&vec![b'x'; 100_000]);
         assert_eq!(lines.text().len(), limits::STANDARD_ERROR_BYTES);
-    }
-
-    #[test]
-    fn a_terminal_never_obeys_a_plugin() {
-        assert_eq!(printable("a\u{1b}[2Jb\nc"), "a\\u{1b}[2Jb\nc");
     }
 
     #[test]

@@ -1,8 +1,10 @@
 //! Words that every part of the host shares. This crate does no input or
 //! output and depends on no other part of the host.
 
+pub mod calendar;
 pub mod embedding;
 pub mod limits;
+pub mod text;
 
 use std::time::{SystemTime, UNIX_EPOCH};
 

@@ -5,7 +5,7 @@ use tracing::{debug, error, info, trace, warn};
 use wasmtime::component::HasData;
 
 use crate::bindings::agent::keepsake::host::log::{self, Level};
-use crate::state::printable;
+use keepsake_types::text::printable;
 
 /// What an instance logged so far.
 pub(crate) struct LogState {

@@ -27,9 +27,9 @@
 //! does not fit is left out whole and a later, shorter one may still fit; room
 //! goes to the profile first, then to facts, then to working memory.
 
-mod calendar;
 mod escape;
 
+use keepsake_types::calendar::day;
 use keepsake_types::limits;
 use rusqlite::{Connection, params};
 use serde_json::{Value, json};
@@ -41,7 +41,6 @@ use super::{Memory, working};
 use crate::ledger::Kind;
 use crate::scope::{self, ScopeId};
 use crate::{Result, StorageError, json};
-use calendar::day;
 use escape::{harmless, quoted};
 
 /// Says what the lines below it are, to whoever reads them.

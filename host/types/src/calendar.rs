@@ -1,9 +1,9 @@
 //! Times as days.
 
-use keepsake_types::Timestamp;
+use crate::Timestamp;
 
 /// A day of the Gregorian calendar in UTC, as `2026-12-01`.
-pub(super) fn day(time: Timestamp) -> String {
+pub fn day(time: Timestamp) -> String {
     // Counted from 1 March of the year 0, so that a leap day ends a year: the
     // method of Howard Hinnant's `civil_from_days`.
     let days = time / 86_400_000 + 719_468;
