@@ -11,7 +11,7 @@ use serde_json::Value;
 use crate::bindings::agent::exports::keepsake::host::agent::Turn;
 use crate::bindings::agent::keepsake::host::types::Error;
 use crate::bindings::agent::{AgentPlugin as AgentInstance, AgentPluginPre};
-use crate::call::{failure, new_store, within};
+use crate::call::Guest;
 use crate::capability::memory::profile::ProfileSchema;
 use crate::capability::session::{TurnContext, TurnState};
 use crate::capability::settings::Settings;
@@ -73,14 +73,11 @@ pub enum TurnError {
 
 /// An agent that is a plugin. Cheap to share; holds no instance.
 pub struct AgentPlugin {
-    name: String,
+    guest: Guest,
     hash: String,
     description: Description,
     profile_schema: Option<Arc<ProfileSchema>>,
-    engine: PluginEngine,
     pre: AgentPluginPre<State>,
-    limits: GuestLimits,
-    settings: Settings,
 }
 
 impl AgentPlugin {
@@ -96,36 +93,27 @@ impl AgentPlugin {
         settings: Settings,
     ) -> Result<Arc<Self>, PluginError> {
         let plugin = plugin.expect(PluginKind::Agent)?;
-        let name = plugin.name().to_owned();
-        let pre = linker::for_agent(engine)
-            .and_then(|linker| linker.instantiate_pre(&plugin.component))
-            .and_then(AgentPluginPre::new)
-            .map_err(|error| linker::does_not_fit(&name, &error))?;
-        let description = describe_agent(engine, &name, &pre, &limits, &settings).await?;
+        let pre = linker::link(&plugin, linker::for_agent(engine), AgentPluginPre::new)?;
+        let guest = Guest::new(plugin.name(), engine, limits, settings);
+        let description = describe_agent(&guest, &pre).await?;
         let profile_schema = match &description.profile_schema {
             Some(schema) => Some(Arc::new(ProfileSchema::new(schema).map_err(|reason| {
-                PluginError::BrokenContract {
-                    name: name.clone(),
-                    reason: format!("its profile schema cannot be used: {reason}"),
-                }
+                guest.broken(format!("its profile schema cannot be used: {reason}"))
             })?)),
             None => None,
         };
         Ok(Arc::new(Self {
-            name,
+            guest,
             hash: plugin.report.hash.clone(),
             description,
             profile_schema,
-            engine: engine.clone(),
             pre,
-            limits,
-            settings,
         }))
     }
 
     /// The plugin's name, from its file.
     pub fn name(&self) -> &str {
-        &self.name
+        &self.guest.name
     }
 
     /// BLAKE3 of the component, hexadecimal.
@@ -149,13 +137,7 @@ impl AgentPlugin {
     /// When the agent answers with an error, fails, or replies with what is no
     /// reply. Dropping the future ends the turn at once.
     pub async fn handle(&self, message: String, context: TurnContext) -> Result<Reply, TurnError> {
-        let state = State::new(
-            &self.name,
-            &self.limits,
-            self.settings.clone(),
-            Some(TurnState::new(context)),
-        );
-        let mut store = new_store(&self.engine, state, &self.limits);
+        let mut store = self.guest.store(Some(TurnState::new(context)));
         let turn = Turn {
             message,
             extras: None,
@@ -167,16 +149,16 @@ impl AgentPlugin {
                 .call_handle(&mut store, &turn)
                 .await
         };
-        match within(&self.limits, handled).await {
+        match self.guest.within(handled).await {
             Ok(Ok(reply)) => self.checked(reply.text, reply.data),
             Ok(Err(error)) => Err(self.refused(&error)),
-            Err(error) => Err(failure(&self.name, store.data(), &self.limits, error).into()),
+            Err(error) => Err(self.guest.failure(&store, error).into()),
         }
     }
 
     fn refused(&self, error: &Error) -> TurnError {
         TurnError::Agent {
-            agent: self.name.clone(),
+            agent: self.guest.name.clone(),
             code: code(error).to_owned(),
             message: describe(error),
         }
@@ -184,7 +166,7 @@ impl AgentPlugin {
 
     fn checked(&self, text: String, data: Option<String>) -> Result<Reply, TurnError> {
         let wrong = |reason| TurnError::BadReply {
-            agent: self.name.clone(),
+            agent: self.guest.name.clone(),
             reason,
         };
         let bytes = text.len() + data.as_ref().map_or(0, String::len);
@@ -208,18 +190,10 @@ impl AgentPlugin {
 }
 
 async fn describe_agent(
-    engine: &PluginEngine,
-    name: &str,
+    guest: &Guest,
     pre: &AgentPluginPre<State>,
-    limits: &GuestLimits,
-    settings: &Settings,
 ) -> Result<Description, PluginError> {
-    let broken = |reason| PluginError::BrokenContract {
-        name: name.to_owned(),
-        reason,
-    };
-    let state = State::new(name, limits, settings.clone(), None);
-    let mut store = new_store(engine, state, limits);
+    let mut store = guest.store(None);
     let asked = async {
         let instance = pre.instantiate_async(&mut store).await?;
         instance
@@ -227,14 +201,9 @@ async fn describe_agent(
             .call_describe(&mut store)
             .await
     };
-    let told = match within(limits, asked).await {
+    let told = match guest.within(asked).await {
         Ok(told) => told,
-        Err(error) => {
-            return Err(PluginError::Failed {
-                name: name.to_owned(),
-                failure: Box::new(failure(name, store.data(), limits, error)),
-            });
-        }
+        Err(error) => return Err(guest.failed(guest.failure(&store, error))),
     };
     let named = !told.name.is_empty()
         && told.name.len() <= 64
@@ -243,14 +212,14 @@ async fn describe_agent(
             .chars()
             .all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-');
     if !named {
-        return Err(broken(format!(
+        return Err(guest.broken(format!(
             "it describes itself as {:?}; a name has from 1 to 64 of a-z 0-9 -",
             excerpt(&told.name)
         )));
     }
     let profile_schema = match &told.profile_schema {
         Some(schema) => Some(serde_json::from_str(schema).map_err(|error| {
-            broken(format!(
+            guest.broken(format!(
                 "its profile schema is not JSON ({error}): {}",
                 excerpt(schema)
             ))

@@ -6,56 +6,115 @@ use std::time::Duration;
 use keepsake_types::text::printable;
 use wasmtime::{Store, StoreContextMut, Trap, UpdateDeadline, WasmBacktrace};
 
+use crate::capability::session::TurnState;
+use crate::capability::settings::Settings;
 use crate::engine::{GuestLimits, PluginEngine, TICK};
-use crate::error::{FailureCause, PluginFailure};
+use crate::error::{FailureCause, PluginError, PluginFailure};
 use crate::state::State;
 
 /// Frames of a guest's backtrace that are worth showing.
 const BACKTRACE_FRAMES: usize = 20;
 
 /// The guest used up its computing time. Raised from the epoch callback and
-/// recognised again in [`failure`].
+/// recognised again in [`cause`].
 #[derive(Debug, thiserror::Error)]
 #[error("the guest used up its computing time of {0:?}")]
 struct CpuExhausted(Duration);
 
-/// A store for one plugin, with its limits set.
-pub(crate) fn new_store(engine: &PluginEngine, state: State, limits: &GuestLimits) -> Store<State> {
-    let mut store = Store::new(engine.wasmtime(), state);
-    store.limiter(|state| &mut state.budget);
-    arm(&mut store, limits);
-    store
+/// A plugin as far as all kinds are alike: its name, and what a store for it is
+/// made of.
+pub(crate) struct Guest {
+    pub(crate) name: String,
+    engine: PluginEngine,
+    limits: GuestLimits,
+    settings: Settings,
 }
 
-/// Gives the guest its whole computing time again. A warm instance is armed
-/// before each call.
-pub(crate) fn arm(store: &mut Store<State>, limits: &GuestLimits) {
-    let cpu = limits.cpu;
-    let mut ticks_left = cpu.as_millis().div_ceil(TICK.as_millis()).max(1);
-    store.set_epoch_deadline(1);
-    // Called at the first check after each tick in which the guest computed.
-    // Time in which it waits for the host costs one tick at the most.
-    store.epoch_deadline_callback(move |_: StoreContextMut<'_, State>| {
-        ticks_left -= 1;
-        if ticks_left == 0 {
-            return Err(CpuExhausted(cpu).into());
+impl Guest {
+    pub(crate) fn new(
+        name: &str,
+        engine: &PluginEngine,
+        limits: GuestLimits,
+        settings: Settings,
+    ) -> Self {
+        Self {
+            name: name.to_owned(),
+            engine: engine.clone(),
+            limits,
+            settings,
         }
-        // Yielding lets the time-out on the whole call, and other sessions, in.
-        Ok(UpdateDeadline::Yield(1))
-    });
-}
+    }
 
-/// Waits for a guest call, but no longer than it may take. On failure the store
-/// must be dropped: a trapped instance cannot be entered again, and a dropped
-/// call leaves it in mid-work.
-pub(crate) async fn within<T>(
-    limits: &GuestLimits,
-    call: impl Future<Output = wasmtime::Result<T>>,
-) -> Result<T, CallError> {
-    match tokio::time::timeout(limits.wall, call).await {
-        Ok(Ok(value)) => Ok(value),
-        Ok(Err(error)) => Err(CallError::Trap(error)),
-        Err(_) => Err(CallError::TimedOut),
+    /// A store with the plugin's limits set. Only an agent has a turn.
+    pub(crate) fn store(&self, turn: Option<TurnState>) -> Store<State> {
+        let state = State::new(&self.name, &self.limits, self.settings.clone(), turn);
+        let mut store = Store::new(self.engine.wasmtime(), state);
+        store.limiter(|state| &mut state.budget);
+        self.arm(&mut store);
+        store
+    }
+
+    /// Gives the guest its whole computing time again. A warm instance is armed
+    /// before each call.
+    pub(crate) fn arm(&self, store: &mut Store<State>) {
+        let cpu = self.limits.cpu;
+        let mut ticks_left = cpu.as_millis().div_ceil(TICK.as_millis()).max(1);
+        store.set_epoch_deadline(1);
+        // Called at the first check after each tick in which the guest computed.
+        // Time in which it waits for the host costs one tick at the most.
+        store.epoch_deadline_callback(move |_: StoreContextMut<'_, State>| {
+            ticks_left -= 1;
+            if ticks_left == 0 {
+                return Err(CpuExhausted(cpu).into());
+            }
+            // Yielding lets the time-out on the whole call, and other sessions, in.
+            Ok(UpdateDeadline::Yield(1))
+        });
+    }
+
+    /// Waits for a guest call, but no longer than it may take. On failure the
+    /// store must be dropped: a trapped instance cannot be entered again, and a
+    /// dropped call leaves it in mid-work.
+    pub(crate) async fn within<T>(
+        &self,
+        call: impl Future<Output = wasmtime::Result<T>>,
+    ) -> Result<T, CallError> {
+        match tokio::time::timeout(self.limits.wall, call).await {
+            Ok(Ok(value)) => Ok(value),
+            Ok(Err(error)) => Err(CallError::Trap(error)),
+            Err(_) => Err(CallError::TimedOut),
+        }
+    }
+
+    /// What to tell about a failed call.
+    pub(crate) fn failure(&self, store: &Store<State>, error: CallError) -> PluginFailure {
+        let state = store.data();
+        let (cause, backtrace) = match error {
+            CallError::TimedOut => (FailureCause::WallTime(self.limits.wall), Vec::new()),
+            CallError::Trap(error) => (cause(&error, state, &self.limits), backtrace(&error)),
+        };
+        PluginFailure {
+            plugin: self.name.clone(),
+            cause,
+            backtrace,
+            standard_error: state.standard_error.text(),
+        }
+    }
+
+    /// The plugin failed while it was asked what it is.
+    pub(crate) fn failed(&self, failure: PluginFailure) -> PluginError {
+        PluginError::Failed {
+            name: self.name.clone(),
+            failure: Box::new(failure),
+        }
+    }
+
+    /// The plugin told of itself what cannot be.
+    pub(crate) fn broken(&self, reason: impl Into<String>) -> PluginError {
+        PluginError::BrokenContract {
+            name: self.name.clone(),
+            reason: reason.into(),
+        }
     }
 }
 
@@ -64,25 +123,6 @@ pub(crate) async fn within<T>(
 pub(crate) enum CallError {
     Trap(wasmtime::Error),
     TimedOut,
-}
-
-/// What to tell about a failed call.
-pub(crate) fn failure(
-    plugin: &str,
-    state: &State,
-    limits: &GuestLimits,
-    error: CallError,
-) -> PluginFailure {
-    let (cause, backtrace) = match error {
-        CallError::TimedOut => (FailureCause::WallTime(limits.wall), Vec::new()),
-        CallError::Trap(error) => (cause(&error, state, limits), backtrace(&error)),
-    };
-    PluginFailure {
-        plugin: plugin.to_owned(),
-        cause,
-        backtrace,
-        standard_error: state.standard_error.text(),
-    }
 }
 
 fn cause(error: &wasmtime::Error, state: &State, limits: &GuestLimits) -> FailureCause {

@@ -11,7 +11,7 @@ use wasmtime::Store;
 
 use crate::bindings::embedding_provider::exports::keepsake::host::embeddings::Kind;
 use crate::bindings::embedding_provider::{EmbeddingProvider, EmbeddingProviderPre};
-use crate::call::{failure, new_store, within};
+use crate::call::Guest;
 use crate::capability::settings::Settings;
 use crate::engine::{GuestLimits, PluginEngine};
 use crate::error::{PluginError, PluginFailure};
@@ -27,12 +27,9 @@ const LENGTH_TOLERANCE: f32 = 1e-2;
 
 /// An embedding provider that is a plugin.
 pub struct EmbeddingPlugin {
-    name: String,
+    guest: Guest,
     info: EmbeddingInfo,
-    engine: PluginEngine,
     pre: EmbeddingProviderPre<State>,
-    limits: GuestLimits,
-    settings: Settings,
     permits: Semaphore,
     warm: Mutex<Vec<Worker>>,
 }
@@ -55,11 +52,8 @@ impl EmbeddingPlugin {
         settings: Settings,
     ) -> Result<Arc<Self>, PluginError> {
         let plugin = plugin.expect(PluginKind::EmbeddingProvider)?;
-        let name = plugin.name().to_owned();
-        let pre = linker::for_provider(engine)
-            .and_then(|linker| linker.instantiate_pre(&plugin.component))
-            .and_then(EmbeddingProviderPre::new)
-            .map_err(|error| linker::does_not_fit(&name, &error))?;
+        let linker = linker::for_provider(engine);
+        let pre = linker::link(&plugin, linker, EmbeddingProviderPre::new)?;
         let mut provider = Self {
             info: EmbeddingInfo {
                 model: String::new(),
@@ -69,11 +63,8 @@ impl EmbeddingPlugin {
                 max_text_bytes: 0,
                 relevance_threshold: None,
             },
-            name,
-            engine: engine.clone(),
+            guest: Guest::new(plugin.name(), engine, limits, settings),
             pre,
-            limits,
-            settings,
             permits: Semaphore::new(WORKERS),
             warm: Mutex::new(Vec::new()),
         };
@@ -83,38 +74,29 @@ impl EmbeddingPlugin {
 
     /// The plugin's name.
     pub fn name(&self) -> &str {
-        &self.name
+        &self.guest.name
     }
 
     async fn ask_info(&self) -> Result<EmbeddingInfo, PluginError> {
-        let failed = |failure| PluginError::Failed {
-            name: self.name.clone(),
-            failure: Box::new(failure),
-        };
-        let broken = |reason: String| PluginError::BrokenContract {
-            name: self.name.clone(),
-            reason,
-        };
-        let mut worker = self.worker().await.map_err(failed)?;
+        let guest = &self.guest;
+        let mut worker = self
+            .worker()
+            .await
+            .map_err(|failure| guest.failed(failure))?;
         let call = worker
             .instance
             .keepsake_host_embeddings()
             .call_info(&mut worker.store);
-        let info = match within(&self.limits, call).await {
+        let info = match guest.within(call).await {
             Ok(Ok(info)) => info,
             Ok(Err(error)) => {
-                return Err(broken(format!(
+                return Err(guest.broken(format!(
                     "it cannot say what it is: {}",
                     crate::capability::describe(&error)
                 )));
             }
             Err(error) => {
-                return Err(failed(failure(
-                    &self.name,
-                    worker.store.data(),
-                    &self.limits,
-                    error,
-                )));
+                return Err(guest.failed(guest.failure(&worker.store, error)));
             }
         };
         self.put_back(worker);
@@ -122,19 +104,19 @@ impl EmbeddingPlugin {
             || info.model.len() > 256
             || info.model.chars().any(char::is_control)
         {
-            return Err(broken(
-                "its model's name must have from 1 to 256 bytes without control characters".into(),
+            return Err(guest.broken(
+                "its model's name must have from 1 to 256 bytes without control characters",
             ));
         }
         let widest = limits::VECTOR_DIMENSIONS;
         if info.dimensions == 0 || info.dimensions as usize > widest {
-            return Err(broken(format!(
+            return Err(guest.broken(format!(
                 "it says that its vectors have {} dimensions; from 1 to {widest} are possible",
                 info.dimensions
             )));
         }
         if info.max_texts == 0 {
-            return Err(broken("it says that it takes no text at all".into()));
+            return Err(guest.broken("it says that it takes no text at all"));
         }
         Ok(EmbeddingInfo {
             model: info.model,
@@ -155,14 +137,14 @@ impl EmbeddingPlugin {
 
     async fn worker(&self) -> Result<Worker, PluginFailure> {
         if let Some(mut worker) = self.take_warm() {
-            crate::call::arm(&mut worker.store, &self.limits);
+            self.guest.arm(&mut worker.store);
             return Ok(worker);
         }
-        let state = State::new(&self.name, &self.limits, self.settings.clone(), None);
-        let mut store = new_store(&self.engine, state, &self.limits);
-        match within(&self.limits, self.pre.instantiate_async(&mut store)).await {
+        let mut store = self.guest.store(None);
+        let instance = self.guest.within(self.pre.instantiate_async(&mut store));
+        match instance.await {
             Ok(instance) => Ok(Worker { store, instance }),
-            Err(error) => Err(failure(&self.name, store.data(), &self.limits, error)),
+            Err(error) => Err(self.guest.failure(&store, error)),
         }
     }
 
@@ -180,7 +162,7 @@ impl EmbeddingPlugin {
         kind: EmbeddingKind,
     ) -> Result<Vec<Vec<f32>>, EmbeddingError> {
         let failed = |reason, retry_after_ms| EmbeddingError::Failed {
-            provider: self.name.clone(),
+            provider: self.guest.name.clone(),
             reason,
             retry_after_ms,
         };
@@ -204,16 +186,11 @@ impl EmbeddingPlugin {
                 .instance
                 .keepsake_host_embeddings()
                 .call_embed(&mut worker.store, texts, kind);
-        let answer = match within(&self.limits, call).await {
+        let answer = match self.guest.within(call).await {
             Ok(answer) => answer,
             Err(error) => {
                 // The instance is poisoned, and is dropped with its store.
-                return Err(told(failure(
-                    &self.name,
-                    worker.store.data(),
-                    &self.limits,
-                    error,
-                )));
+                return Err(told(self.guest.failure(&worker.store, error)));
             }
         };
         self.put_back(worker);
@@ -233,7 +210,7 @@ impl EmbeddingPlugin {
         texts: usize,
     ) -> Result<Vec<Vec<f32>>, EmbeddingError> {
         let wrong = |reason: String| EmbeddingError::BadAnswer {
-            provider: self.name.clone(),
+            provider: self.guest.name.clone(),
             reason,
         };
         if vectors.len() != texts {

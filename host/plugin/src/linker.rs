@@ -1,7 +1,7 @@
 //! What a component of each kind is linked with. An interface that is not
 //! linked cannot be called, whatever a plugin imports.
 
-use wasmtime::component::{HasData, Linker, ResourceType};
+use wasmtime::component::{HasData, InstancePre, Linker, ResourceType};
 
 use crate::bindings::agent::keepsake::host as interfaces;
 use crate::capability::agents::Agents;
@@ -14,6 +14,7 @@ use crate::capability::session::{HasSession, SessionView};
 use crate::capability::settings::HasSettings;
 use crate::engine::PluginEngine;
 use crate::error::PluginError;
+use crate::loader::LoadedPlugin;
 use crate::report::WIT_VERSION;
 use crate::state::State;
 
@@ -73,9 +74,25 @@ impl HasData for Nothing {
 
 impl interfaces::types::Host for Nothing {}
 
+/// Links a component, so that its instances are cheap; `kind` makes what calls
+/// its exports.
+///
+/// # Errors
+/// [`PluginError::DoesNotFit`].
+pub(crate) fn link<T>(
+    plugin: &LoadedPlugin,
+    linker: wasmtime::Result<Linker<State>>,
+    kind: impl FnOnce(InstancePre<State>) -> wasmtime::Result<T>,
+) -> Result<T, PluginError> {
+    linker
+        .and_then(|linker| linker.instantiate_pre(&plugin.component))
+        .and_then(kind)
+        .map_err(|error| does_not_fit(plugin.name(), &error))
+}
+
 /// What the checks by name did not find: a type that is not ours under a name
 /// that is.
-pub(crate) fn does_not_fit(name: &str, error: &wasmtime::Error) -> PluginError {
+fn does_not_fit(name: &str, error: &wasmtime::Error) -> PluginError {
     let reason = error
         .chain()
         .map(ToString::to_string)

@@ -10,7 +10,7 @@ use wasmtime::component::ResourceAny;
 use crate::bindings::agent::keepsake::host::types::Error;
 use crate::bindings::model_provider::exports::keepsake::host::model::{Delta, Request, Response};
 use crate::bindings::model_provider::{ModelProvider, ModelProviderPre};
-use crate::call::{CallError, arm, failure, new_store, within};
+use crate::call::{CallError, Guest};
 use crate::capability::describe;
 use crate::capability::settings::Settings;
 use crate::engine::{GuestLimits, PluginEngine};
@@ -34,12 +34,9 @@ pub struct ModelInfo {
 
 /// A model provider that is a plugin.
 pub struct ModelPlugin {
-    name: String,
+    guest: Guest,
     info: ModelInfo,
-    engine: PluginEngine,
     pre: ModelProviderPre<State>,
-    limits: GuestLimits,
-    settings: Settings,
     permits: Arc<Semaphore>,
 }
 
@@ -55,21 +52,15 @@ impl ModelPlugin {
         settings: Settings,
     ) -> Result<Arc<Self>, PluginError> {
         let plugin = plugin.expect(PluginKind::ModelProvider)?;
-        let name = plugin.name().to_owned();
-        let pre = linker::for_model_provider(engine)
-            .and_then(|linker| linker.instantiate_pre(&plugin.component))
-            .and_then(ModelProviderPre::new)
-            .map_err(|error| linker::does_not_fit(&name, &error))?;
+        let linker = linker::for_model_provider(engine);
+        let pre = linker::link(&plugin, linker, ModelProviderPre::new)?;
         let mut provider = Self {
             info: ModelInfo {
                 model: String::new(),
                 context_tokens: None,
             },
-            name,
-            engine: engine.clone(),
+            guest: Guest::new(plugin.name(), engine, limits, settings),
             pre,
-            limits,
-            settings,
             permits: Arc::new(Semaphore::new(CHATS)),
         };
         provider.info = provider.ask_info().await?;
@@ -78,7 +69,7 @@ impl ModelPlugin {
 
     /// The plugin's name.
     pub fn name(&self) -> &str {
-        &self.name
+        &self.guest.name
     }
 
     /// What the provider says it is.
@@ -87,30 +78,21 @@ impl ModelPlugin {
     }
 
     async fn ask_info(&self) -> Result<ModelInfo, PluginError> {
-        let mut store = self.store();
+        let mut store = self.guest.store(None);
         let asked = async {
             let instance = self.pre.instantiate_async(&mut store).await?;
             instance.keepsake_host_model().call_info(&mut store).await
         };
-        match within(&self.limits, asked).await {
+        match self.guest.within(asked).await {
             Ok(Ok(info)) => Ok(ModelInfo {
                 model: info.model,
                 context_tokens: info.context_tokens,
             }),
-            Ok(Err(error)) => Err(PluginError::BrokenContract {
-                name: self.name.clone(),
-                reason: format!("it cannot say what it is: {}", describe(&error)),
-            }),
-            Err(error) => Err(PluginError::Failed {
-                name: self.name.clone(),
-                failure: Box::new(failure(&self.name, store.data(), &self.limits, error)),
-            }),
+            Ok(Err(error)) => Err(self
+                .guest
+                .broken(format!("it cannot say what it is: {}", describe(&error)))),
+            Err(error) => Err(self.guest.failed(self.guest.failure(&store, error))),
         }
-    }
-
-    fn store(&self) -> Store<State> {
-        let state = State::new(&self.name, &self.limits, self.settings.clone(), None);
-        new_store(&self.engine, state, &self.limits)
     }
 
     /// Begins an answer.
@@ -120,7 +102,7 @@ impl ModelPlugin {
             .acquire_owned()
             .await
             .map_err(|_| Error::Internal("the host is shutting down".into()))?;
-        let mut store = self.store();
+        let mut store = self.guest.store(None);
         let begun = async {
             let instance = self.pre.instantiate_async(&mut store).await?;
             let completion = instance
@@ -129,7 +111,7 @@ impl ModelPlugin {
                 .await?;
             Ok((instance, completion))
         };
-        match within(&self.limits, begun).await {
+        match self.guest.within(begun).await {
             Ok((instance, Ok(completion))) => Ok(Chat {
                 provider: Arc::clone(self),
                 store,
@@ -161,7 +143,7 @@ impl Chat {
         self.enter()?;
         let guest = self.instance.keepsake_host_model().completion();
         let call = guest.call_next(&mut self.store, self.completion);
-        match within(&self.provider.limits, call).await {
+        match self.provider.guest.within(call).await {
             Ok(answer) => answer,
             Err(error) => Err(self.breaks(error)),
         }
@@ -172,7 +154,7 @@ impl Chat {
         self.enter()?;
         let guest = self.instance.keepsake_host_model().completion();
         let call = guest.call_finish(&mut self.store, self.completion);
-        match within(&self.provider.limits, call).await {
+        match self.provider.guest.within(call).await {
             Ok(answer) => answer,
             Err(error) => Err(self.breaks(error)),
         }
@@ -187,7 +169,7 @@ impl Chat {
                 },
             ));
         }
-        arm(&mut self.store, &self.provider.limits);
+        self.provider.guest.arm(&mut self.store);
         Ok(())
     }
 
@@ -200,12 +182,13 @@ impl Chat {
 /// A provider's failure is an error to the agent, never a trap of the agent;
 /// the operator's log has the details.
 fn told(provider: &ModelPlugin, store: &Store<State>, error: CallError) -> Error {
-    let failure = failure(&provider.name, store.data(), &provider.limits, error);
+    let failure = provider.guest.failure(store, error);
     tracing::warn!(target: "plugin", "{failure}\n{}", failure.details());
     Error::Unavailable(crate::bindings::agent::keepsake::host::types::Unavailable {
         message: format!(
             "model provider `{}` failed: {}",
-            provider.name, failure.cause
+            provider.name(),
+            failure.cause
         ),
         retry_after_ms: None,
     })
