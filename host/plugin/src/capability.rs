@@ -13,7 +13,7 @@ pub(crate) mod settings;
 
 use keepsake_types::text::printable;
 
-use crate::bindings::agent::keepsake::host::types::Error;
+use crate::bindings::agent::keepsake::host::types::{Error, Unavailable};
 
 /// A guest's or provider's error in one line, for a reader.
 pub(crate) fn describe(error: &Error) -> String {
@@ -26,6 +26,14 @@ pub(crate) fn describe(error: &Error) -> String {
         Error::Unsupported(text) => format!("unsupported: {text}"),
         Error::Internal(text) => format!("internal fault: {text}"),
         Error::Other(other) => format!("{}: {}", other.code, other.message),
+    })
+}
+
+/// Something that did not answer, without a word on when to try again.
+pub(crate) fn unavailable(message: impl Into<String>) -> Error {
+    Error::Unavailable(Unavailable {
+        message: message.into(),
+        retry_after_ms: None,
     })
 }
 

@@ -11,8 +11,8 @@ use crate::bindings::agent::keepsake::host::types::Error;
 use crate::bindings::model_provider::exports::keepsake::host::model::{Delta, Request, Response};
 use crate::bindings::model_provider::{ModelProvider, ModelProviderPre};
 use crate::call::{CallError, Guest};
-use crate::capability::describe;
 use crate::capability::settings::Settings;
+use crate::capability::{describe, unavailable};
 use crate::engine::{GuestLimits, PluginEngine};
 use crate::error::PluginError;
 use crate::linker;
@@ -162,12 +162,7 @@ impl Chat {
 
     fn enter(&mut self) -> Result<(), Error> {
         if self.broken {
-            return Err(Error::Unavailable(
-                crate::bindings::agent::keepsake::host::types::Unavailable {
-                    message: "this answer broke off; ask again".into(),
-                    retry_after_ms: None,
-                },
-            ));
+            return Err(unavailable("this answer broke off; ask again"));
         }
         self.provider.guest.arm(&mut self.store);
         Ok(())
@@ -184,12 +179,9 @@ impl Chat {
 fn told(provider: &ModelPlugin, store: &Store<State>, error: CallError) -> Error {
     let failure = provider.guest.failure(store, error);
     tracing::warn!(target: "plugin", "{failure}\n{}", failure.details());
-    Error::Unavailable(crate::bindings::agent::keepsake::host::types::Unavailable {
-        message: format!(
-            "model provider `{}` failed: {}",
-            provider.name(),
-            failure.cause
-        ),
-        retry_after_ms: None,
-    })
+    unavailable(format!(
+        "model provider `{}` failed: {}",
+        provider.name(),
+        failure.cause
+    ))
 }

@@ -11,6 +11,7 @@ use wasmtime::component::HasData;
 use crate::bindings::agent::keepsake::host::embeddings::{self, EmbeddingInfo, Kind};
 use crate::bindings::agent::keepsake::host::types::{Error, LimitReached, Unavailable};
 use crate::capability::session::TurnState;
+use crate::capability::unavailable;
 use crate::ledger::Ledger;
 use crate::state::State;
 use keepsake_types::limits;
@@ -80,11 +81,12 @@ pub(crate) async fn embed(
             message: error.to_string(),
             retry_after_ms,
         }),
-        EmbeddingError::BadAnswer { .. } => Error::Unavailable(Unavailable {
-            message: error.to_string(),
-            retry_after_ms: None,
-        }),
+        EmbeddingError::BadAnswer { .. } => unavailable(error.to_string()),
     })
+}
+
+pub(crate) fn no_provider() -> Error {
+    unavailable("this host was started without an embedding provider")
 }
 
 impl EmbeddingsView<'_> {
@@ -92,12 +94,7 @@ impl EmbeddingsView<'_> {
         let turn = self
             .0
             .ok_or_else(|| Error::Denied("embeddings belong to a turn".into()))?;
-        let embedder = turn.context.embedder.as_ref().ok_or_else(|| {
-            Error::Unavailable(Unavailable {
-                message: "this host was started without an embedding provider".into(),
-                retry_after_ms: None,
-            })
-        })?;
+        let embedder = turn.context.embedder.as_ref().ok_or_else(no_provider)?;
         Ok((embedder, &turn.context.ledger))
     }
 }

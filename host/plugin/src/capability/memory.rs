@@ -18,7 +18,7 @@ use crate::bindings::agent::keepsake::host::memory::{
     Remembered, SnippetOptions, WorkingPage,
 };
 use crate::bindings::agent::keepsake::host::types::{Error, LimitReached};
-use crate::capability::embeddings::embed;
+use crate::capability::embeddings::{embed, no_provider};
 use crate::capability::session::TurnContext;
 use crate::ledger::Ledger;
 use crate::state::State;
@@ -151,12 +151,7 @@ impl Scope {
         }
         let Some(embedder) = &self.embedder else {
             return match mode {
-                RecallMode::Vectors => Err(Error::Unavailable(
-                    crate::bindings::agent::keepsake::host::types::Unavailable {
-                        message: "this host was started without an embedding provider".into(),
-                        retry_after_ms: None,
-                    },
-                )),
+                RecallMode::Vectors => Err(no_provider()),
                 _ => Ok(None),
             };
         };

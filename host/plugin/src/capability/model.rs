@@ -13,10 +13,10 @@ use crate::bindings::agent::keepsake::host::model::{
     self, Delta, FinishReason, Message, ModelInfo, Request, Response, Role, ToolCall,
     ToolCallDelta, Usage,
 };
-use crate::bindings::agent::keepsake::host::types::{Error, LimitReached, Unavailable};
+use crate::bindings::agent::keepsake::host::types::{Error, LimitReached};
 use crate::bindings::model_provider::exports::keepsake::host::model as provider;
 use crate::capability::session::TurnState;
-use crate::capability::{code, describe};
+use crate::capability::{code, describe, unavailable};
 use crate::ledger::Ledger;
 use crate::model_provider::{Chat, ModelPlugin};
 use crate::state::State;
@@ -51,6 +51,11 @@ impl Record {
         let (ledger, payload) = self.detail(members);
         ledger.append(EntryKind::ModelCalled, payload).await?;
         Ok(())
+    }
+
+    async fn failed(self, error: &Error) -> Result<(), Error> {
+        self.write(json!({ "finish": "error", "error": describe(error), "code": code(error) }))
+            .await
     }
 }
 
@@ -98,11 +103,7 @@ impl Completion {
 
     async fn failed<T>(&mut self, error: Error) -> Result<T, Error> {
         if let Some(record) = self.record.take() {
-            record
-                .write(
-                    json!({ "finish": "error", "error": describe(&error), "code": code(&error) }),
-                )
-                .await?;
+            record.failed(&error).await?;
         }
         Err(error)
     }
@@ -135,12 +136,11 @@ impl<'a> ModelView<'a> {
         let turn = self
             .turn
             .ok_or_else(|| Error::Denied("a model answers within a turn only".into()))?;
-        let model = turn.context.model.as_ref().ok_or_else(|| {
-            Error::Unavailable(Unavailable {
-                message: "this host was started without a model provider".into(),
-                retry_after_ms: None,
-            })
-        })?;
+        let model = turn
+            .context
+            .model
+            .as_ref()
+            .ok_or_else(|| unavailable("this host was started without a model provider"))?;
         Ok((model, &turn.context.ledger))
     }
 }
@@ -168,11 +168,7 @@ async fn begin(
             record: Some(record),
         }),
         Err(error) => {
-            record
-                .write(
-                    json!({ "finish": "error", "error": describe(&error), "code": code(&error) }),
-                )
-                .await?;
+            record.failed(&error).await?;
             Err(error)
         }
     }

@@ -9,6 +9,7 @@ use crate::bindings::agent::keepsake::host::sandbox::{
     Command, ExitStatus, FileInfo, FileKind, Metrics,
 };
 use crate::bindings::agent::keepsake::host::types::{Error, LimitReached, Unavailable};
+use crate::capability::unavailable;
 
 /// A guest's command, checked.
 pub(super) fn command(command: Command) -> Result<native::Command, Error> {
@@ -52,10 +53,7 @@ pub(super) fn error(error: native::SandboxError) -> Error {
                 .map(|wait| u64::try_from(wait.as_millis()).unwrap_or(u64::MAX)),
         }),
         // Missing, forbidden or failing isolation: nothing that a guest did.
-        _ => Error::Unavailable(Unavailable {
-            message,
-            retry_after_ms: None,
-        }),
+        _ => unavailable(message),
     }
 }
 
