@@ -1,7 +1,8 @@
 //! `host memory`: what is remembered of a customer.
 
 use keepsake_storage::{
-    Fact, Memory, QueryVector, RecallMode, RecallOptions, Recollection, Verification, View,
+    Database, Fact, Memory, QueryVector, RecallMode, RecallOptions, Recollection, StorageError,
+    Verification, View,
 };
 use keepsake_types::embedding::{Embedder, EmbeddingKind};
 use keepsake_types::{ResourceRef, limits};
@@ -186,10 +187,10 @@ impl Recall {
         let vector = self.vector(app).await?;
         let memory = database.operator_session(resource).await?;
         let recalled = memory
+            .ending()
             .recall(&self.query, vector, self.options.clone())
             .await;
-        end(&database, &memory).await?;
-        let recalled = recalled?;
+        let recalled = ended(&database, &memory, recalled).await?;
         if json {
             return output::json(&json!({
                 "query": self.query,
@@ -268,9 +269,8 @@ async fn set(
     let value = serde_json::from_str(value).unwrap_or_else(|_| Value::String(value.to_owned()));
     let database = app.database().await?;
     let memory = database.operator_session(resource).await?;
-    let done = memory.set(key, value.clone()).await;
-    end(&database, &memory).await?;
-    done?;
+    let done = memory.ending().set(key, value.clone()).await;
+    ended(&database, &memory, done).await?;
     if json {
         return output::json(&json!({
             "resource": resource.resource, "key": key, "value": value,
@@ -295,8 +295,7 @@ async fn forget(
     let memory = database.operator_session(resource).await?;
     let asked = facts.len() + keys.len();
     let done = forget_all(&memory, facts, keys).await;
-    end(&database, &memory).await?;
-    let (facts, keys) = done?;
+    let (facts, keys) = ended(&database, &memory, done).await?;
     let forgotten = facts as usize + keys;
     if json {
         output::json(&json!({
@@ -318,21 +317,33 @@ async fn forget(
     Ok(())
 }
 
+/// Forgets the facts, then the keys. The last write ends the session.
 async fn forget_all(
     memory: &Memory,
     facts: Vec<String>,
     keys: &[String],
-) -> Result<(u64, usize), Failure> {
+) -> Result<(u64, usize), StorageError> {
+    let Some((last, others)) = keys.split_last() else {
+        return Ok((memory.ending().forget(facts).await?, 0));
+    };
     let facts = memory.forget(facts).await?;
     let mut deleted = 0;
-    for key in keys {
+    for key in others {
         deleted += usize::from(memory.delete(key).await?);
     }
+    deleted += usize::from(memory.ending().delete(last).await?);
     Ok((facts, deleted))
 }
 
-/// Ends the session that a command wrote in.
-async fn end(database: &keepsake_storage::Database, memory: &Memory) -> Result<(), Failure> {
-    database.end_session(memory.session_id(), json!({})).await?;
-    Ok(())
+/// What a command did, whose last write ended its session; one that failed did
+/// not, and the session is ended here.
+async fn ended<T>(
+    database: &Database,
+    memory: &Memory,
+    done: Result<T, StorageError>,
+) -> Result<T, Failure> {
+    if done.is_err() {
+        database.end_session(memory.session_id(), json!({})).await?;
+    }
+    Ok(done?)
 }

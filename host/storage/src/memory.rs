@@ -58,6 +58,8 @@ struct Writer {
     session_scope: ScopeId,
     /// Whose memory it is, where it is not the session's own resource's.
     elsewhere: Option<ResourceRef>,
+    /// Whether a write ends the session.
+    ends: bool,
 }
 
 impl Database {
@@ -100,6 +102,7 @@ impl Database {
                     scope: scope::obtain(connection, &resource)?,
                     session_scope: scope::obtain(connection, &session.resource)?,
                     elsewhere: (resource != session.resource).then_some(resource),
+                    ends: false,
                     id,
                 })
             })
@@ -148,6 +151,15 @@ impl Memory {
         &self.session.id
     }
 
+    /// The same memory, whose next write also ends the session: both reach the
+    /// file, or neither does.
+    #[must_use]
+    pub fn ending(&self) -> Self {
+        let mut memory = self.clone();
+        memory.session.ends = true;
+        memory
+    }
+
     /// Writes within the scope, together with the ledger entries of what is done.
     async fn write<T, F>(&self, work: F) -> Result<T>
     where
@@ -159,12 +171,16 @@ impl Memory {
             .database
             .write(move |connection| {
                 let number = ledger::running_session(connection, &session.id)?;
-                work(&Change {
+                let done = work(&Change {
                     connection,
                     scope: session.scope,
                     number,
                     session: &session,
-                })
+                })?;
+                if session.ends {
+                    sessions::end(connection, number, &json!({}))?;
+                }
+                Ok(done)
             })
             .await
     }

@@ -138,10 +138,7 @@ impl Database {
             if session.1.status == SessionStatus::Ended {
                 return Ok(false);
             }
-            append(connection, session.0, &Kind::SessionEnded, &payload)?;
-            connection
-                .prepare_cached("UPDATE sessions SET ended_at = ?2 WHERE number = ?1")?
-                .execute(params![session.0, now()])?;
+            end(connection, session.0, &payload)?;
             Ok(true)
         })
         .await
@@ -177,7 +174,8 @@ impl Database {
 
     /// The memory of a resource for a command of the operator's: begins a
     /// session of the agent [`OPERATOR_AGENT`], so that what the command writes
-    /// stands in the ledger. End it by [`Memory::session_id`].
+    /// stands in the ledger. End it with its last write, by [`Memory::ending`], or
+    /// by [`Memory::session_id`].
     ///
     /// # Errors
     /// When the resource's name is not well formed.
@@ -187,6 +185,15 @@ impl Database {
             .await?;
         self.memory(resource, &session.id).await
     }
+}
+
+/// Ends a session that runs.
+pub(crate) fn end(connection: &Connection, number: i64, payload: &Value) -> Result<()> {
+    append(connection, number, &Kind::SessionEnded, payload)?;
+    connection
+        .prepare_cached("UPDATE sessions SET ended_at = ?2 WHERE number = ?1")?
+        .execute(params![number, now()])?;
+    Ok(())
 }
 
 /// Ids stand in file names and on command lines.

@@ -287,3 +287,25 @@ async fn what_an_operator_writes_stands_in_a_session_of_its_own() {
         Some(json!("Pro"))
     );
 }
+
+#[tokio::test]
+async fn a_write_that_ends_its_session_does_both_or_neither() {
+    let file = TestFile::new().await;
+    let jordan = resource("jordan");
+    let status = async |id: &str| file.database.session(id).await.unwrap().unwrap().status;
+
+    let memory = file.database.operator_session(&jordan).await.unwrap();
+    memory.ending().set("plan", json!("Pro")).await.unwrap();
+    assert_eq!(status(memory.session_id()).await, SessionStatus::Ended);
+
+    let memory = file.database.operator_session(&jordan).await.unwrap();
+    file.tamper(
+        "CREATE TRIGGER full BEFORE UPDATE OF ended_at ON sessions
+         BEGIN SELECT RAISE(ABORT, 'no room'); END",
+    );
+    assert!(memory.ending().set("plan", json!("Free")).await.is_err());
+    file.tamper("DROP TRIGGER full");
+    assert_eq!(memory.get("plan").await.unwrap(), Some(json!("Pro")));
+    assert_eq!(status(memory.session_id()).await, SessionStatus::Running);
+    file.assert_intact().await;
+}
