@@ -3,7 +3,7 @@
 
 use serde_json::json;
 
-use crate::program::Folder;
+use crate::program::{Folder, finish};
 
 const UPGRADE: &str = "Hi, I'm Jordan. I upgraded to the Pro plan on the 3rd.";
 const QUESTION: &str = "Which plan am I on?";
@@ -49,6 +49,53 @@ fn a_later_process_with_a_new_sandbox_knows_the_customer() {
     assert_eq!(facts.len(), 1, "{facts:#?}");
     assert_eq!(facts[0]["verified"], true);
     assert_eq!(facts[0]["source"]["session"], first["session"]);
+}
+
+#[test]
+fn the_steps_of_a_later_session_show_the_facts_that_its_snippet_brought() {
+    let folder = Folder::new();
+    let first = folder
+        .say(
+            "support-agent",
+            UPGRADE,
+            &["--resource", "jordan", "--steps"],
+        )
+        .succeeded();
+    assert!(
+        first.stderr.contains(", source entry 10 (verified)"),
+        "{}",
+        first.stderr
+    );
+    let mut command = folder.command(&[
+        "run",
+        "support-agent",
+        "--resource",
+        "jordan",
+        "--steps",
+        "-m",
+        QUESTION,
+    ]);
+    // One file for both, as a terminal shows them.
+    let path = folder.path().join("terminal");
+    let file = std::fs::File::create(&path).unwrap();
+    command.stdout(file.try_clone().unwrap()).stderr(file);
+    finish(command.spawn().unwrap()).succeeded();
+
+    let shown = std::fs::read_to_string(path).unwrap();
+    let lines: Vec<_> = shown.lines().map(str::trim).collect();
+    let place = |wanted: &str| {
+        lines
+            .iter()
+            .position(|line| line.starts_with(wanted))
+            .unwrap_or_else(|| panic!("no line begins with {wanted}: {shown}"))
+    };
+    let snippet = lines.iter().position(|line| line.contains("snippet-built"));
+    let fact = place("\u{2022} Jordan is on the Pro plan. Upgraded on the 3rd. (verified)");
+    let reply = place("You are on the Pro plan.");
+    assert_eq!(snippet.map(|line| line + 1), Some(fact), "{shown}");
+    // The reply is whole, on a line of its own, after the last step.
+    assert_eq!(reply, lines.len() - 1, "{shown}");
+    assert!(lines[reply].ends_with("(verified)."), "{shown}");
 }
 
 #[test]

@@ -2,8 +2,8 @@
 
 mod describe;
 
-use keepsake_storage::{Database, Entry, VerifyReport};
-use keepsake_types::limits;
+use keepsake_storage::{Database, Entry, Fact, Kind, VerifyReport};
+use keepsake_types::{ResourceRef, limits};
 
 use crate::app::App;
 use crate::cli::LedgerCommand;
@@ -105,24 +105,69 @@ fn entry_line(entry: &Entry) -> String {
 pub(crate) async fn steps(
     database: &Database,
     session: &str,
+    resource: &ResourceRef,
     first_entry: u64,
 ) -> Result<(), Failure> {
+    let memory = database.view(resource)?;
     let mut after = first_entry.checked_sub(1);
     loop {
         let page = database.entries(session, after, limits::PAGE_ITEMS).await?;
         for entry in &page.entries {
+            // The ledger names facts and memory holds their texts, so that one
+            // that is forgotten since is in neither.
+            let remembered = match fact_remembered(entry) {
+                Some(fact) => memory.find(fact).await?,
+                None => None,
+            };
+            let verification = remembered.map_or_else(String::new, |fact| {
+                format!(" ({})", fact.verification.name())
+            });
             eprintln!(
-                "  [{:>3}] {:<18} {}",
+                "  [{:>3}] {:<18} {}{verification}",
                 entry.index,
                 entry.kind.name(),
                 sentence(entry)
             );
+            for fact in facts_of_snippet(entry) {
+                if let Some(fact) = memory.find(fact).await? {
+                    eprintln!("        \u{2022} {}", fact_line(&fact));
+                }
+            }
         }
         match page.next {
             Some(next) => after = Some(next),
             None => return Ok(()),
         }
     }
+}
+
+/// The id of the fact that an entry records as learned.
+fn fact_remembered(entry: &Entry) -> Option<&str> {
+    match entry.kind {
+        Kind::FactRemembered => entry.payload.as_ref()?["fact"].as_str(),
+        _ => None,
+    }
+}
+
+/// The ids of the facts that a snippet was built from.
+fn facts_of_snippet(entry: &Entry) -> impl Iterator<Item = &str> {
+    let payload = match entry.kind {
+        Kind::SnippetBuilt => entry.payload.as_ref(),
+        _ => None,
+    };
+    payload
+        .and_then(|payload| payload["facts"].as_array())
+        .into_iter()
+        .flatten()
+        .filter_map(|named| named["fact"].as_str())
+}
+
+fn fact_line(fact: &Fact) -> String {
+    format!(
+        "{} ({})",
+        output::one_line(&fact.content, 200),
+        fact.verification.name()
+    )
 }
 
 async fn verify(database: &Database, session: Option<String>, json: bool) -> Result<(), Failure> {

@@ -45,6 +45,9 @@ pub(super) fn sentence(entry: &Entry) -> String {
         ),
         Kind::FileWritten => format!("{} ({} bytes)", text("path"), payload["bytes"]),
         Kind::FileRemoved => text("path"),
+        Kind::ProfileUpdated => one_line(&payload["patch"].to_string(), SHOWN),
+        Kind::FactRemembered => format!("{}{}", quoted("content"), source(&payload["source"])),
+        Kind::SnippetBuilt => format!("{} bytes for {}", payload["bytes"], quoted("query")),
         Kind::ModelCalled => model(payload),
         Kind::ProviderCalled => format!(
             "{}: {} {} in {} ms",
@@ -54,6 +57,13 @@ pub(super) fn sentence(entry: &Entry) -> String {
             payload["milliseconds"]
         ),
         _ => members(payload),
+    }
+}
+
+fn source(source: &Value) -> String {
+    match source["index"].as_u64() {
+        Some(index) => format!(", source entry {index}"),
+        None => String::new(),
     }
 }
 
@@ -140,6 +150,11 @@ mod tests {
         );
         assert_eq!(sentence(&hostile), "\"a\\u{1b}[2J b\"");
         assert_eq!(sentence(&entry(Kind::Recalled, None)), "(erased)");
+        let learned = entry(
+            Kind::FactRemembered,
+            Some(json!({ "content": "Jordan is on Pro.", "source": { "index": 10 } })),
+        );
+        assert_eq!(sentence(&learned), "\"Jordan is on Pro.\", source entry 10");
         let late = entry(
             Kind::Other("later".into()),
             Some(json!({ "a": 1, "b": "c" })),

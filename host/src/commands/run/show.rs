@@ -12,22 +12,25 @@ use crate::session::{Session, TurnReport};
 pub(super) struct Show {
     json: bool,
     interactive: bool,
+    /// The steps of a turn are shown, and its reply after them.
+    steps: bool,
     /// What this turn emitted so far.
     emitted: RefCell<String>,
 }
 
 impl Show {
-    pub(super) fn new(json: bool, interactive: bool) -> Self {
+    pub(super) fn new(json: bool, interactive: bool, steps: bool) -> Self {
         Self {
             json,
             interactive,
+            steps,
             emitted: RefCell::default(),
         }
     }
 
     /// Tells a person which session this is, so that it can be continued.
-    pub(super) fn beginning(&self, session: &Session, wanted: bool) -> Result<(), Failure> {
-        if self.interactive || wanted {
+    pub(super) fn beginning(&self, session: &Session) -> Result<(), Failure> {
+        if self.interactive || self.steps {
             let verb = if session.resumed {
                 "continued"
             } else {
@@ -51,7 +54,8 @@ impl Show {
 
     pub(super) fn chunk(&self, chunk: &str) -> Result<(), Failure> {
         self.emitted.borrow_mut().push_str(chunk);
-        if self.json {
+        // A reply that had begun would run into the steps.
+        if self.json || self.steps {
             return Ok(());
         }
         output::write(&output::printable(chunk))
@@ -62,6 +66,9 @@ impl Show {
             return self.turn_as_json(session, report);
         }
         let emitted = self.emitted.borrow();
+        if self.steps {
+            output::write(&output::printable(&emitted))?;
+        }
         match &report.outcome {
             Ok(reply) => match reply.text.strip_prefix(emitted.as_str()) {
                 Some(rest) => output::line(&output::printable(rest)),

@@ -68,6 +68,19 @@ pub enum Verification {
     Tampered,
 }
 
+impl Verification {
+    /// The word for it, as in JSON.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Verified => "verified",
+            Self::Unverified => "unverified",
+            Self::Dangling => "dangling",
+            Self::Tampered => "tampered",
+        }
+    }
+}
+
 /// A remembered fact, as it stood when it was read.
 #[derive(Clone, Debug, PartialEq, serde::Serialize)]
 pub struct Fact {
