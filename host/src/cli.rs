@@ -112,7 +112,8 @@ pub(crate) struct RunArguments {
     /// Continue this session, or begin it under this id
     #[arg(long, value_name = "ID")]
     pub(crate) session: Option<String>,
-    /// Show what the agent did in each turn, from the ledger, on standard error
+    /// Show what the agent did in each turn, from the ledger, on standard error;
+    /// the reply comes after that, in one piece
     #[arg(long)]
     pub(crate) steps: bool,
     #[command(flatten)]
@@ -167,6 +168,14 @@ pub(crate) enum MemoryCommand {
         /// Keys of working memory
         #[arg(long, value_name = "KEY")]
         key: Vec<String>,
+    },
+    /// Give facts the vectors of the embedding provider that is in use now
+    Reindex {
+        #[command(flatten)]
+        whose: Whose,
+        /// The embedding provider: a component's file or a built-in's name
+        #[arg(long, value_name = "PLUGIN")]
+        embeddings: Option<String>,
     },
 }
 

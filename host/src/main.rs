@@ -8,6 +8,7 @@ mod config;
 mod failure;
 mod output;
 mod progress;
+mod provider_access;
 mod session;
 
 use std::process::ExitCode;
@@ -37,7 +38,9 @@ fn run(cli: Cli) -> Result<(), Failure> {
     let recall_parts;
     let parts = match &cli.command {
         Command::Run(arguments) => &arguments.parts,
-        Command::Memory(MemoryCommand::Recall { embeddings, .. }) => {
+        Command::Memory(
+            MemoryCommand::Recall { embeddings, .. } | MemoryCommand::Reindex { embeddings, .. },
+        ) => {
             recall_parts = Parts {
                 embeddings: embeddings.clone(),
                 ..Parts::default()

@@ -162,6 +162,13 @@ fn another_dimension_than_yesterday_is_told_before_anything_is_mixed() {
         );
     }
     assert_eq!(folder.facts("jordan").len(), 1);
+
+    // The way out that the error names.
+    folder
+        .host(&["memory", "reindex", "--resource", "jordan"])
+        .succeeded();
+    let found = ask(&folder, "recall tea").succeeded();
+    assert!(found.stdout.contains("green tea"), "{found:?}");
 }
 
 #[test]

@@ -68,6 +68,65 @@ fn facts_of_one_provider_are_found_by_their_words_with_another() {
 }
 
 #[test]
+fn facts_of_one_provider_are_embedded_anew_for_another() {
+    let folder = Folder::new();
+    folder.unruly("remember Jordan likes green tea").succeeded();
+    let recall = || {
+        folder
+            .host(&[
+                "memory",
+                "recall",
+                "--resource",
+                "jordan",
+                "--mode",
+                "vectors",
+                "--embeddings",
+                HASHED_EMBEDDINGS,
+                "--json",
+                "green tea",
+            ])
+            .succeeded()
+            .json()["facts"]
+            .as_array()
+            .unwrap()
+            .len()
+    };
+    let with_another = || {
+        folder
+            .say(
+                UNRULY_AGENT,
+                "recall green tea",
+                &["--resource", "jordan", "--embeddings", HASHED_EMBEDDINGS],
+            )
+            .succeeded()
+    };
+    assert_eq!(recall(), 0, "vectors of two models were compared");
+    let told = with_another().stderr;
+    assert!(
+        told.contains("1 facts of jordan")
+            && told.contains("host memory reindex --resource jordan"),
+        "{told}"
+    );
+
+    let reindexed = folder
+        .host(&[
+            "memory",
+            "reindex",
+            "--resource",
+            "jordan",
+            "--embeddings",
+            HASHED_EMBEDDINGS,
+            "--json",
+        ])
+        .succeeded()
+        .json();
+    assert_eq!(reindexed["embedded"], 1);
+    assert_eq!(recall(), 1);
+    assert!(!with_another().stderr.contains("reindex"));
+    folder.host(&["ledger", "verify"]).succeeded();
+}
+
+#[test]
 fn the_example_agent_remembers_across_processes() {
     let folder = Folder::new();
     folder

@@ -1,5 +1,7 @@
 //! `host memory`: what is remembered of a customer.
 
+pub(crate) mod reindex;
+
 use keepsake_storage::{
     Database, Fact, Memory, QueryVector, RecallMode, RecallOptions, Recollection, StorageError,
     Verification, View,
@@ -55,6 +57,9 @@ pub(crate) async fn run(app: &App, command: MemoryCommand, json: bool) -> Result
         MemoryCommand::Forget { whose, facts, key } => {
             let resource = ResourceRef::new(whose.resource)?;
             forget(app, &resource, facts, &key, json).await
+        }
+        MemoryCommand::Reindex { whose, .. } => {
+            reindex::reindex(app, &ResourceRef::new(whose.resource)?, json).await
         }
     }
 }
@@ -132,15 +137,6 @@ fn section(title: &str, members: &Map<String, Value>) -> Result<(), Failure> {
     Ok(())
 }
 
-fn verification(fact: &Fact) -> &'static str {
-    match fact.verification {
-        Verification::Verified => "verified",
-        Verification::Unverified => "unverified",
-        Verification::Dangling => "dangling",
-        Verification::Tampered => "tampered",
-    }
-}
-
 fn fact_line(fact: &Fact) -> String {
     let source = fact.source.as_ref().map_or_else(String::new, |source| {
         format!(
@@ -152,7 +148,7 @@ fn fact_line(fact: &Fact) -> String {
         "{}  \"{}\" ({}{source}, {})",
         fact.id,
         output::one_line(&fact.content, 400),
-        verification(fact),
+        fact.verification.name(),
         output::time(fact.created_at)
     )
 }
@@ -163,7 +159,7 @@ fn fact_as_json(fact: &Fact) -> Value {
         "id": fact.id,
         "content": fact.content,
         "verified": fact.verification == Verification::Verified,
-        "verification": verification(fact),
+        "verification": fact.verification.name(),
         "source": fact.source,
         "created_at": fact.created_at,
         "updated_at": fact.updated_at,

@@ -7,11 +7,13 @@ use std::path::PathBuf;
 
 use keepsake_storage::Database;
 use keepsake_types::ResourceRef;
+use keepsake_types::embedding::Embedder;
 use tokio::sync::mpsc;
 
 use crate::app::App;
 use crate::cli::RunArguments;
 use crate::commands::ledger::steps;
+use crate::commands::memory::reindex::warn_of_unembedded;
 use crate::config::PluginChoice;
 use crate::failure::{ExitCode, Failure};
 use crate::session::{Parts, Session, TurnFailure, TurnReport};
@@ -36,6 +38,7 @@ pub(crate) async fn run(app: &App, arguments: RunArguments, json: bool) -> Resul
         None => ResourceRef::new(agent.description().name.clone())?,
     };
     let database = app.database().await?;
+    let embedder_model = embedder.info().model.clone();
     let parts = Parts {
         database: database.clone(),
         agent,
@@ -44,10 +47,11 @@ pub(crate) async fn run(app: &App, arguments: RunArguments, json: bool) -> Resul
         backend: app.sandbox_backend(),
         sandbox: app.config.sandbox.clone(),
     };
+    warn_of_unembedded(&database, &resource, &embedder_model).await?;
     let messages = Messages::new(arguments.message, app.history_path())?;
     let mut session = Session::open(parts, resource, arguments.session).await?;
-    let show = Show::new(json, messages.interactive());
-    show.beginning(&session, arguments.steps)?;
+    let show = Show::new(json, messages.interactive(), arguments.steps);
+    show.beginning(&session)?;
     let talked = talk(&mut session, messages, &show, &database, arguments.steps).await;
     // The sandboxes are closed and the end is recorded, however it went.
     let ended = session.end().await;
@@ -82,7 +86,7 @@ async fn talk(
         };
         let report = one_turn(session, message?, show).await?;
         if with_steps {
-            steps(database, &session.id, report.first_entry).await?;
+            steps(database, &session.id, &session.resource, report.first_entry).await?;
         }
         show.turn(session, &report)?;
         match &report.outcome {

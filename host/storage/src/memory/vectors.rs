@@ -60,6 +60,22 @@ impl Memory {
 }
 
 impl Database {
+    /// How many numbers a vector of this model has; none for a model that no
+    /// fact was embedded with.
+    ///
+    /// # Errors
+    /// Only when the file cannot be read.
+    pub async fn model_dimensions(&self, model: &str) -> Result<Option<u32>> {
+        let model = model.to_owned();
+        self.read(move |connection| {
+            Ok(connection
+                .prepare_cached("SELECT dimensions FROM models WHERE name = ?1")?
+                .query_row([model], |row| row.get(0))
+                .optional()?)
+        })
+        .await
+    }
+
     /// Forgets a model and all its vectors, so that its name may stand for
     /// vectors of another width. Facts are kept, and found by their words until
     /// they are embedded again. Answers whether it was known.
@@ -143,7 +159,7 @@ pub(super) fn find_model(
         Some((_, known)) if known != dimensions => Err(StorageError::Invalid(format!(
             "model `{model}` has vectors with {known} dimensions in this database and now gives \
              {dimensions}: go back to the provider that made them, or embed everything anew with \
-             `host memory reindex`"
+             `host memory reindex --resource NAME`"
         ))),
         found => Ok(found.map(|(id, _)| id)),
     }
@@ -205,7 +221,7 @@ pub(super) fn cosines(
         if bytes.len() != query.len() * 4 {
             return Err(StorageError::Invalid(
                 "a vector in the database has not the width of its model: the file was changed by \
-                 another program; embed everything anew with `host memory reindex`"
+                 another program; embed everything anew with `host memory reindex --resource NAME`"
                     .to_owned(),
             ));
         }
