@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use keepsake_plugin::{
-    AgentPlugin, CacheUse, ComponentCache, DEFAULT_INSTANCES, EmbeddingPlugin, LoadedPlugin,
-    ModelPlugin, PluginEngine, PluginError, PluginSource, Settings,
+    AgentPlugin, CacheUse, ComponentCache, DEFAULT_INSTANCES, EmbeddingPlugin, HttpAccess,
+    LoadedPlugin, ModelPlugin, PluginEngine, PluginError, PluginSource, Settings,
 };
 use keepsake_sandbox::{LocalBackend, LocalOptions, SandboxBackend};
 use keepsake_storage::Database;
@@ -14,6 +14,7 @@ use keepsake_storage::Database;
 use crate::cli::SandboxChoice;
 use crate::config::{Config, PluginChoice};
 use crate::failure::{ExitCode, Failure};
+use crate::provider_access::http_access;
 
 /// The database's name in the data folder.
 const DATABASE_FILE: &str = "keepsake.db";
@@ -127,16 +128,27 @@ impl Plugins {
         AgentPlugin::new(&self.engine, plugin, self.config.limits.clone(), settings).await
     }
 
-    pub(crate) async fn embedder(&self) -> Result<Arc<EmbeddingPlugin>, PluginError> {
+    pub(crate) async fn embedder(&self) -> Result<Arc<EmbeddingPlugin>, Failure> {
         let plugin = self.load(&self.config.embeddings)?;
+        let access = self.access(plugin.name())?;
         let settings = self.settings(plugin.name());
-        EmbeddingPlugin::new(&self.engine, plugin, self.config.limits.clone(), settings).await
+        let limits = self.config.limits.clone();
+        Ok(EmbeddingPlugin::new(&self.engine, plugin, limits, settings, access).await?)
     }
 
-    pub(crate) async fn model(&self) -> Result<Arc<ModelPlugin>, PluginError> {
+    pub(crate) async fn model(&self) -> Result<Arc<ModelPlugin>, Failure> {
         let plugin = self.load(&self.config.model)?;
+        let access = self.access(plugin.name())?;
         let settings = self.settings(plugin.name());
-        ModelPlugin::new(&self.engine, plugin, self.config.limits.clone(), settings).await
+        let limits = self.config.limits.clone();
+        Ok(ModelPlugin::new(&self.engine, plugin, limits, settings, access).await?)
+    }
+
+    fn access(&self, plugin: &str) -> Result<HttpAccess, Failure> {
+        match self.config.settings.get(plugin) {
+            Some(settings) => http_access(plugin, settings),
+            None => Ok(HttpAccess::default()),
+        }
     }
 
     fn settings(&self, plugin: &str) -> Settings {

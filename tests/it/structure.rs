@@ -42,11 +42,20 @@ fn dependencies(manifest: &str) -> Vec<String> {
 fn dependencies_go_one_way() {
     let layers = [
         ("host/types/Cargo.toml", vec![]),
+        ("host/client/Cargo.toml", vec![]),
         ("host/storage/Cargo.toml", vec!["keepsake-types"]),
-        ("host/sandbox/Cargo.toml", vec!["keepsake-types"]),
+        (
+            "host/sandbox/Cargo.toml",
+            vec!["keepsake-types", "keepsake-client"],
+        ),
         (
             "host/plugin/Cargo.toml",
-            vec!["keepsake-types", "keepsake-storage", "keepsake-sandbox"],
+            vec![
+                "keepsake-types",
+                "keepsake-client",
+                "keepsake-storage",
+                "keepsake-sandbox",
+            ],
         ),
         ("host/builtin/Cargo.toml", vec![]),
     ];
@@ -64,6 +73,7 @@ fn dependencies_go_one_way() {
         ("rusqlite", "host/storage/Cargo.toml"),
         ("wasmtime", "host/plugin/Cargo.toml"),
         ("wasmtime-wasi", "host/plugin/Cargo.toml"),
+        ("wasmtime-wasi-http", "host/plugin/Cargo.toml"),
     ]);
     for manifest in [
         "host/Cargo.toml",

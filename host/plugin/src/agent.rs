@@ -12,6 +12,7 @@ use crate::bindings::agent::exports::keepsake::host::agent::Turn;
 use crate::bindings::agent::keepsake::host::types::Error;
 use crate::bindings::agent::{AgentPlugin as AgentInstance, AgentPluginPre};
 use crate::call::Guest;
+use crate::capability::http::HttpAccess;
 use crate::capability::memory::profile::ProfileSchema;
 use crate::capability::session::{TurnContext, TurnState};
 use crate::capability::settings::Settings;
@@ -94,7 +95,13 @@ impl AgentPlugin {
     ) -> Result<Arc<Self>, PluginError> {
         let plugin = plugin.expect(PluginKind::Agent)?;
         let pre = linker::link(&plugin, linker::for_agent(engine), AgentPluginPre::new)?;
-        let guest = Guest::new(plugin.name(), engine, limits, settings);
+        let guest = Guest::new(
+            plugin.name(),
+            engine,
+            limits,
+            settings,
+            HttpAccess::default(),
+        );
         let description = describe_agent(&guest, &pre).await?;
         let profile_schema = match &description.profile_schema {
             Some(schema) => Some(Arc::new(ProfileSchema::new(schema).map_err(|reason| {

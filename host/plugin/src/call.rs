@@ -6,6 +6,7 @@ use std::time::Duration;
 use keepsake_types::text::printable;
 use wasmtime::{Store, StoreContextMut, Trap, UpdateDeadline, WasmBacktrace};
 
+use crate::capability::http::HttpAccess;
 use crate::capability::session::TurnState;
 use crate::capability::settings::Settings;
 use crate::engine::{GuestLimits, PluginEngine, TICK};
@@ -28,6 +29,7 @@ pub(crate) struct Guest {
     engine: PluginEngine,
     limits: GuestLimits,
     settings: Settings,
+    http: HttpAccess,
 }
 
 impl Guest {
@@ -36,18 +38,26 @@ impl Guest {
         engine: &PluginEngine,
         limits: GuestLimits,
         settings: Settings,
+        http: HttpAccess,
     ) -> Self {
         Self {
             name: name.to_owned(),
             engine: engine.clone(),
             limits,
             settings,
+            http,
         }
     }
 
     /// A store with the plugin's limits set. Only an agent has a turn.
     pub(crate) fn store(&self, turn: Option<TurnState>) -> Store<State> {
-        let state = State::new(&self.name, &self.limits, self.settings.clone(), turn);
+        let state = State::new(
+            &self.name,
+            &self.limits,
+            self.settings.clone(),
+            self.http.clone(),
+            turn,
+        );
         let mut store = Store::new(self.engine.wasmtime(), state);
         store.limiter(|state| &mut state.budget);
         self.arm(&mut store);

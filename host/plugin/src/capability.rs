@@ -4,6 +4,7 @@
 
 pub(crate) mod agents;
 pub(crate) mod embeddings;
+pub(crate) mod http;
 pub(crate) mod log;
 pub(crate) mod memory;
 pub(crate) mod model;

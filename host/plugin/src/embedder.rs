@@ -12,6 +12,7 @@ use wasmtime::Store;
 use crate::bindings::embedding_provider::exports::keepsake::host::embeddings::Kind;
 use crate::bindings::embedding_provider::{EmbeddingProvider, EmbeddingProviderPre};
 use crate::call::Guest;
+use crate::capability::http::HttpAccess;
 use crate::capability::settings::Settings;
 use crate::engine::{GuestLimits, PluginEngine};
 use crate::error::{PluginError, PluginFailure};
@@ -50,6 +51,7 @@ impl EmbeddingPlugin {
         plugin: LoadedPlugin,
         limits: GuestLimits,
         settings: Settings,
+        http: HttpAccess,
     ) -> Result<Arc<Self>, PluginError> {
         let plugin = plugin.expect(PluginKind::EmbeddingProvider)?;
         let linker = linker::for_provider(engine);
@@ -63,7 +65,7 @@ impl EmbeddingPlugin {
                 max_text_bytes: 0,
                 relevance_threshold: None,
             },
-            guest: Guest::new(plugin.name(), engine, limits, settings),
+            guest: Guest::new(plugin.name(), engine, limits, settings, http),
             pre,
             permits: Semaphore::new(WORKERS),
             warm: Mutex::new(Vec::new()),

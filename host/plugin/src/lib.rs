@@ -26,6 +26,7 @@ mod model_provider;
 
 pub use agent::{AgentPlugin, Description, Reply, TurnError};
 pub use cache::{CacheUse, ComponentCache};
+pub use capability::http::HttpAccess;
 pub use capability::memory::profile::ProfileSchema;
 pub use capability::sandbox::SessionSandboxes;
 pub use capability::session::TurnContext;

@@ -18,10 +18,12 @@ use crate::loader::LoadedPlugin;
 use crate::report::WIT_VERSION;
 use crate::state::State;
 
-/// What providers get: settings and a log, and WASI without any right.
+/// What providers get: settings and a log, and WASI without any right but, for
+/// HTTP, to what [`HttpAccess`](crate::HttpAccess) covers.
 pub(crate) fn for_provider(engine: &PluginEngine) -> wasmtime::Result<Linker<State>> {
     let mut linker = Linker::new(engine.wasmtime());
     wasmtime_wasi::p2::add_to_linker_async(&mut linker)?;
+    wasmtime_wasi_http::p2::add_only_http_to_linker_async(&mut linker)?;
     interfaces::types::add_to_linker::<State, Nothing>(&mut linker, |_| Nothing)?;
     interfaces::settings::add_to_linker::<State, HasSettings>(&mut linker, |state| {
         &mut state.settings

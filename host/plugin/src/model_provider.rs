@@ -11,6 +11,7 @@ use crate::bindings::agent::keepsake::host::types::Error;
 use crate::bindings::model_provider::exports::keepsake::host::model::{Delta, Request, Response};
 use crate::bindings::model_provider::{ModelProvider, ModelProviderPre};
 use crate::call::{CallError, Guest};
+use crate::capability::http::HttpAccess;
 use crate::capability::settings::Settings;
 use crate::capability::{describe, unavailable};
 use crate::engine::{GuestLimits, PluginEngine};
@@ -50,6 +51,7 @@ impl ModelPlugin {
         plugin: LoadedPlugin,
         limits: GuestLimits,
         settings: Settings,
+        http: HttpAccess,
     ) -> Result<Arc<Self>, PluginError> {
         let plugin = plugin.expect(PluginKind::ModelProvider)?;
         let linker = linker::for_model_provider(engine);
@@ -59,7 +61,7 @@ impl ModelPlugin {
                 model: String::new(),
                 context_tokens: None,
             },
-            guest: Guest::new(plugin.name(), engine, limits, settings),
+            guest: Guest::new(plugin.name(), engine, limits, settings, http),
             pre,
             permits: Arc::new(Semaphore::new(CHATS)),
         };

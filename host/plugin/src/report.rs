@@ -248,13 +248,15 @@ fn import_problem(kind: PluginKind, import: &Interface) -> Option<String> {
         }
         return None;
     }
-    const OFFERED: [&str; 6] = [
+    const OFFERED: [&str; 8] = [
         "wasi:io/",
         "wasi:clocks/",
         "wasi:cli/",
         "wasi:filesystem/",
         "wasi:sockets/",
         "wasi:random/",
+        "wasi:http/types",
+        "wasi:http/outgoing-handler",
     ];
     let (package, version) = import.name.split_once('@').unwrap_or((&import.name, ""));
     if OFFERED.iter().any(|offered| package.starts_with(offered)) {
@@ -264,12 +266,6 @@ fn import_problem(kind: PluginKind, import: &Interface) -> Option<String> {
                 import.name
             )
         });
-    }
-    if package.starts_with("wasi:http/") {
-        return Some(format!(
-            "it imports `{}`; this host gives plugins no network",
-            import.name
-        ));
     }
     Some(format!(
         "it imports `{}`, which this host does not offer: compose it with a component that exports it, or remove its use",

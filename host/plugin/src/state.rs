@@ -9,7 +9,9 @@ use wasmtime::component::ResourceTable;
 use wasmtime_wasi::cli::{IsTerminal, StdoutStream};
 use wasmtime_wasi::p2::{OutputStream, Pollable, StreamResult};
 use wasmtime_wasi::{WasiCtx, WasiCtxView, WasiView};
+use wasmtime_wasi_http::{WasiHttpCtx, WasiHttpCtxView, WasiHttpView};
 
+use crate::capability::http::{HttpAccess, HttpRequests};
 use crate::capability::log::LogState;
 use crate::capability::session::TurnState;
 use crate::capability::settings::Settings;
@@ -26,6 +28,8 @@ pub(crate) struct State {
     pub(crate) standard_error: LastLines,
     pub(crate) settings: Settings,
     pub(crate) log: LogState,
+    http: HttpRequests,
+    http_context: WasiHttpCtx,
     pub(crate) turn: Option<TurnState>,
 }
 
@@ -34,10 +38,11 @@ impl State {
         plugin: &str,
         limits: &GuestLimits,
         settings: Settings,
+        http: HttpAccess,
         turn: Option<TurnState>,
     ) -> Self {
         let standard_error = LastLines::default();
-        // No files, no environment, no arguments, no network: what a plugin
+        // No files, no environment, no arguments, no sockets: what a plugin
         // gets, it gets through the interfaces of this host.
         let wasi = WasiCtx::builder()
             .stderr(standard_error.clone())
@@ -53,6 +58,8 @@ impl State {
             standard_error,
             settings,
             log: LogState::new(plugin),
+            http: HttpRequests::new(plugin, http),
+            http_context: WasiHttpCtx::new(),
             turn,
         }
     }
@@ -63,6 +70,16 @@ impl WasiView for State {
         WasiCtxView {
             ctx: &mut self.wasi,
             table: &mut self.table,
+        }
+    }
+}
+
+impl WasiHttpView for State {
+    fn http(&mut self) -> WasiHttpCtxView<'_> {
+        WasiHttpCtxView {
+            ctx: &mut self.http_context,
+            table: &mut self.table,
+            hooks: &mut self.http,
         }
     }
 }

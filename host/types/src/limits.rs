@@ -2,6 +2,8 @@
 //! is told by its name in lower case with dashes: [`WORKING_VALUE_BYTES`] is
 //! `working-value-bytes`.
 
+use std::time::Duration;
+
 /// A resource's or team's name. Names are shown in lists and logs.
 pub const RESOURCE_ID_BYTES: usize = 256;
 
@@ -126,3 +128,15 @@ pub const LEDGER_FAULTS: usize = 1_000;
 pub const WRITE_QUEUE: usize = 1_024;
 /// Writes that share one commit, and with it one wait for the disk.
 pub const GROUP_COMMIT: usize = 64;
+
+/// Requests of one plugin's instance that are under way at once.
+pub const HTTP_REQUESTS: usize = 16;
+/// What a plugin may send in one request.
+pub const HTTP_REQUEST_BYTES: usize = 16 * 1024 * 1024;
+/// What a plugin is given of one response. A batch of the largest embeddings
+/// as decimal numbers has about 20 MiB.
+pub const HTTP_RESPONSE_BYTES: usize = 64 * 1024 * 1024;
+/// How long a server may think before its answer begins. Models do.
+pub const HTTP_FIRST_BYTE: Duration = Duration::from_secs(300);
+/// How long an answer may pause.
+pub const HTTP_BETWEEN_BYTES: Duration = Duration::from_secs(120);

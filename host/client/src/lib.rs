@@ -1,0 +1,55 @@
+//! How this host speaks HTTP to others: where a request may go, which
+//! credential it carries there, and what went wrong.
+//!
+//! Redirects are never followed: a credential is for one origin, and an answer
+//! from another one is not what was asked for.
+
+mod credential;
+mod fault;
+mod origin;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+pub use credential::{Credential, CredentialError};
+pub use fault::Fault;
+pub use origin::{Origin, OriginError};
+
+/// How long to wait for a connection, TLS included.
+pub const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// How long an idle connection is kept for the next request.
+const IDLE_TIMEOUT: Duration = Duration::from_secs(60);
+
+/// A client for one origin. Proxies of the environment (`HTTPS_PROXY` and its
+/// like) are used, except towards this machine itself.
+///
+/// # Errors
+/// [`Fault::Tls`] when there are no root certificates to trust.
+pub fn client(origin: &Origin) -> Result<reqwest::Client, Fault> {
+    let mut builder = reqwest::Client::builder()
+        .user_agent(concat!("keepsake/", env!("CARGO_PKG_VERSION")))
+        .redirect(reqwest::redirect::Policy::none())
+        .connect_timeout(CONNECT_TIMEOUT)
+        .pool_idle_timeout(IDLE_TIMEOUT);
+    if origin.is_this_machine() {
+        builder = builder.no_proxy();
+    }
+    if origin.is_encrypted() {
+        // A second call finds the provider installed, which is as good.
+        let _ = rustls::crypto::ring::default_provider().install_default();
+    } else {
+        builder = builder.tls_backend_preconfigured(without_trust());
+    }
+    builder.build().map_err(|error| Fault::of(&error))
+}
+
+/// TLS that trusts nobody, for clients that need none: reading the system's
+/// certificates takes longer than a request.
+fn without_trust() -> rustls::ClientConfig {
+    rustls::ClientConfig::builder_with_provider(Arc::new(rustls::crypto::ring::default_provider()))
+        .with_safe_default_protocol_versions()
+        .expect("ring offers the default versions of TLS")
+        .with_root_certificates(rustls::RootCertStore::empty())
+        .with_no_client_auth()
+}

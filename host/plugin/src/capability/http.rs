@@ -1,0 +1,232 @@
+//! `wasi:http/outgoing-handler`: requests of a plugin to the one server that
+//! its operator named.
+//!
+//! The host looks at each request's origin, puts the operator's key into those
+//! that go where the key is for, and bounds their number, size and time. The
+//! key is in no memory of the guest, and the guest cannot set a header that
+//! would carry another one.
+
+mod body;
+mod fault;
+
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::time::Duration;
+
+use http_body_util::{BodyExt, Limited};
+use keepsake_client::{Credential, Fault, Origin};
+use keepsake_types::limits;
+use reqwest::header::{AUTHORIZATION, COOKIE, HeaderName, PROXY_AUTHORIZATION};
+use tokio::sync::Semaphore;
+use wasmtime_wasi_http::{
+    DEFAULT_FORBIDDEN_HEADERS, Error, ForbiddenHeaderFilter, RequestOptions, WasiBody,
+    WasiHttpHooks,
+};
+
+/// What one plugin may reach: nothing, or one server. Cheap to clone.
+#[derive(Clone, Debug, Default)]
+pub struct HttpAccess(Option<Arc<Grant>>);
+
+#[derive(Debug)]
+struct Grant {
+    origin: Origin,
+    credential: Option<Credential>,
+    client: reqwest::Client,
+}
+
+impl HttpAccess {
+    /// Requests to one origin, with the key that is for it.
+    ///
+    /// # Errors
+    /// When the machine has no root certificates for a secure connection.
+    pub fn to(origin: Origin, credential: Option<Credential>) -> Result<Self, Fault> {
+        let client = keepsake_client::client(&origin)?;
+        Ok(Self(Some(Arc::new(Grant {
+            origin,
+            credential,
+            client,
+        }))))
+    }
+
+    /// The grant that covers a request to this address, if any does.
+    fn covering(&self, uri: &http::Uri) -> Option<Arc<Grant>> {
+        let grant = self.0.as_ref()?;
+        let asked = Origin::of(&uri.to_string()).ok()?;
+        (asked == grant.origin).then(|| Arc::clone(grant))
+    }
+}
+
+/// One store's requests.
+pub(crate) struct HttpRequests {
+    plugin: String,
+    access: HttpAccess,
+    places: Arc<Semaphore>,
+}
+
+impl HttpRequests {
+    pub(crate) fn new(plugin: &str, access: HttpAccess) -> Self {
+        Self {
+            plugin: plugin.to_owned(),
+            access,
+            places: Arc::new(Semaphore::new(limits::HTTP_REQUESTS)),
+        }
+    }
+}
+
+/// The answer to a request, and what goes on while its body is read.
+type Answer = (
+    http::Response<WasiBody>,
+    Box<dyn Future<Output = Result<(), Error>> + Send>,
+);
+
+impl WasiHttpHooks for HttpRequests {
+    /// What carries a key, besides what no guest may set anywhere.
+    fn forbidden_header_filter(&mut self) -> ForbiddenHeaderFilter {
+        let own = self
+            .access
+            .0
+            .as_ref()
+            .and_then(|grant| grant.credential.as_ref())
+            .map(|credential| credential.header().clone());
+        Arc::new(move |name: &HeaderName| {
+            DEFAULT_FORBIDDEN_HEADERS.contains(name)
+                || [AUTHORIZATION, PROXY_AUTHORIZATION, COOKIE].contains(name)
+                || own.as_ref() == Some(name)
+        })
+    }
+
+    fn send_request(
+        &mut self,
+        request: http::Request<WasiBody>,
+        options: Option<RequestOptions>,
+        _sent: Box<dyn Future<Output = Result<(), Error>> + Send>,
+    ) -> Box<dyn Future<Output = Result<Answer, Error>> + Send> {
+        let Some(grant) = self.access.covering(request.uri()) else {
+            // The path and the query may hold what is secret.
+            let authority = request.uri().authority().map_or("", |name| name.as_str());
+            tracing::warn!(
+                target: "plugin",
+                "{}: a request to `{}` was denied; only the server of its `base-url` is open to it",
+                self.plugin,
+                keepsake_types::text::printable(authority)
+            );
+            return Box::new(async { Err(Error::HttpRequestDenied) });
+        };
+        let Ok(place) = Arc::clone(&self.places).try_acquire_owned() else {
+            return Box::new(async { Err(Error::ConnectionLimitReached) });
+        };
+        let times = Times::new(options);
+        let plugin = self.plugin.clone();
+        Box::new(async move {
+            let sent = send(&grant, request, &times).await;
+            let response = sent.inspect_err(|error| {
+                tracing::debug!(target: "plugin", "{plugin}: {}: {error}", grant.origin);
+            })?;
+            tracing::debug!(target: "plugin", "{plugin}: {} answered {}", grant.origin, response.status());
+            let response = body::bounded(response, times.between_bytes, place);
+            let nothing: Pin<Box<dyn Future<Output = Result<(), Error>> + Send>> =
+                Box::pin(async { Ok(()) });
+            Ok((response, Box::new(nothing) as Box<_>))
+        })
+    }
+}
+
+async fn send(
+    grant: &Grant,
+    request: http::Request<WasiBody>,
+    times: &Times,
+) -> Result<reqwest::Response, Error> {
+    let (mut head, body) = request.into_parts();
+    if let Some(credential) = &grant.credential {
+        credential.apply(&mut head.headers);
+    }
+    // Gathered first: what a provider asks is short, and a request with a
+    // length is understood by more servers than one in pieces.
+    let body = Limited::new(body, limits::HTTP_REQUEST_BYTES)
+        .collect()
+        .await
+        .map_err(|_| Error::HttpRequestBodySize(Some(limits::HTTP_REQUEST_BYTES as u64)))?
+        .to_bytes();
+    let request = http::Request::from_parts(head, body);
+    let request = reqwest::Request::try_from(request).map_err(|_| Error::HttpRequestUriInvalid)?;
+    match tokio::time::timeout(times.first_byte, grant.client.execute(request)).await {
+        Ok(Ok(response)) => Ok(response),
+        Ok(Err(error)) => Err(fault::told(&Fault::of(&error))),
+        Err(_) => Err(Error::HttpResponseTimeout),
+    }
+}
+
+/// How long a request may take: what the guest asked for, but no longer than
+/// the host allows. The time to connect is the client's.
+struct Times {
+    first_byte: Duration,
+    between_bytes: Duration,
+}
+
+impl Times {
+    fn new(options: Option<RequestOptions>) -> Self {
+        let options = options.unwrap_or_default();
+        let within =
+            |asked: Option<Duration>, most: Duration| asked.map_or(most, |asked| asked.min(most));
+        Self {
+            first_byte: within(options.first_byte_timeout, limits::HTTP_FIRST_BYTE),
+            between_bytes: within(options.between_bytes_timeout, limits::HTTP_BETWEEN_BYTES),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn access(url: &str) -> HttpAccess {
+        HttpAccess::to(Origin::of(url).unwrap(), None).unwrap()
+    }
+
+    #[test]
+    fn only_the_granted_origin_is_covered() {
+        let granted = access("http://127.0.0.1:8080/v1");
+        let covered = |uri: &str| granted.covering(&uri.parse().unwrap()).is_some();
+        assert!(covered("http://127.0.0.1:8080/v1/embeddings"));
+        for other in [
+            "http://127.0.0.1:8081/v1/embeddings",
+            "https://127.0.0.1:8080/v1/embeddings",
+            "http://127.0.0.1/v1",
+            "http://localhost:8080/v1",
+            "http://127.0.0.1:8080@evil.example/",
+            "http://user@127.0.0.1:8080/",
+            "/v1/embeddings",
+        ] {
+            assert!(!covered(other), "{other}");
+        }
+        let nothing = HttpAccess::default();
+        assert!(
+            nothing
+                .covering(&"http://127.0.0.1:8080/".parse().unwrap())
+                .is_none()
+        );
+    }
+
+    #[test]
+    fn a_guest_sets_no_header_that_carries_a_key() {
+        let mut requests = HttpRequests::new("provider", access("http://127.0.0.1:1"));
+        let forbidden = requests.forbidden_header_filter();
+        for name in ["authorization", "proxy-authorization", "cookie", "host"] {
+            assert!(forbidden(&HeaderName::from_static(name)), "{name}");
+        }
+        assert!(!forbidden(&HeaderName::from_static("content-type")));
+    }
+
+    #[test]
+    fn a_guest_may_ask_for_less_time_and_never_for_more() {
+        let asked = |seconds| {
+            Times::new(Some(RequestOptions {
+                first_byte_timeout: Some(Duration::from_secs(seconds)),
+                ..RequestOptions::default()
+            }))
+        };
+        assert_eq!(asked(1).first_byte, Duration::from_secs(1));
+        assert_eq!(asked(86_400).first_byte, limits::HTTP_FIRST_BYTE);
+    }
+}
