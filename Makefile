@@ -2,7 +2,7 @@
 
 CARGO ?= cargo
 
-.PHONY: build demo test lint bubblewrap target clean-demo
+.PHONY: build demo test bench lint bubblewrap target clean-demo
 
 # The host with the plugins it ships inside it: target/release/host.
 build: target
@@ -19,6 +19,11 @@ clean-demo:
 
 test: target bubblewrap
 	$(CARGO) test --release --workspace
+
+# Times the host against what bounds it, and prints the ratios.
+bench: build
+	$(CARGO) bench --profile release --package keepsake-bench
+	@$(CARGO) run --release --quiet --package keepsake-bench --bin performance-table target/criterion
 
 lint: target
 	$(CARGO) fmt --all --check

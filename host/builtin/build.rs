@@ -10,10 +10,17 @@ const PLUGINS: [&str; 3] = ["embed-static", "model-offline", "support-agent"];
 fn main() {
     let components = build_guests(&PLUGINS, &["plugins"]);
     let mut code = String::from(
-        "/// Every shipped plugin: its name and its component.\npub static PLUGINS: &[(&str, &[u8])] = &[\n",
+        "/// Every shipped plugin: its name, its component and the component's BLAKE3.\npub static PLUGINS: &[(&str, &[u8], [u8; 32])] = &[\n",
     );
     for (name, component) in PLUGINS.iter().zip(components) {
-        let _ = writeln!(code, "    ({name:?}, include_bytes!({component:?})),");
+        let bytes = std::fs::read(&component)
+            .unwrap_or_else(|error| panic!("{} cannot be read: {error}", component.display()));
+        let hash = blake3::hash(&bytes);
+        let _ = writeln!(
+            code,
+            "    ({name:?}, include_bytes!({component:?}), {:?}),",
+            hash.as_bytes()
+        );
     }
     code.push_str("];\n");
     write_generated("plugins.rs", &code);

@@ -2,7 +2,7 @@
 //! wires them to each other.
 
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use keepsake_plugin::{
     AgentPlugin, CacheUse, ComponentCache, DEFAULT_INSTANCES, EmbeddingPlugin, HttpAccess,
@@ -10,11 +10,16 @@ use keepsake_plugin::{
 };
 use keepsake_sandbox::{LocalBackend, LocalOptions, SandboxBackend};
 use keepsake_storage::Database;
+use tokio::runtime::Handle;
+use tokio::task::JoinHandle;
 
 use crate::cli::SandboxChoice;
 use crate::config::{Config, PluginChoice};
 use crate::failure::{ExitCode, Failure};
 use crate::provider_access::http_access;
+
+/// Held by the plugin whose loading is shown.
+static COMPILING: Mutex<()> = Mutex::new(());
 
 /// The database's name in the data folder.
 const DATABASE_FILE: &str = "keepsake.db";
@@ -85,6 +90,7 @@ impl App {
 }
 
 /// The engine, and what plugins are made of.
+#[derive(Clone)]
 pub(crate) struct Plugins {
     engine: PluginEngine,
     cache: ComponentCache,
@@ -98,19 +104,20 @@ impl Plugins {
         // A file wins only where the name says that it is one, so that a
         // folder named like a built-in hides nothing.
         if !looks_like_path(&choice.name)
-            && let Some(wasm) = keepsake_builtin::find(&choice.name)
+            && let Some((wasm, hash)) = keepsake_builtin::find(&choice.name)
         {
-            return Ok(PluginSource {
-                name: choice.name.clone(),
-                wasm: wasm.into(),
-            });
+            return Ok(PluginSource::hashed(choice.name.clone(), wasm, hash));
         }
         PluginSource::from_file(&path, &keepsake_builtin::names())
     }
 
     pub(crate) fn load(&self, choice: &PluginChoice) -> Result<LoadedPlugin, PluginError> {
         let source = self.source(choice)?;
-        let compiling = crate::progress::after_a_moment(&format!("compiling {}", source.name));
+        // Of plugins that are loaded side by side, one shows that it takes long.
+        let first = COMPILING.try_lock();
+        let compiling = first
+            .is_ok()
+            .then(|| crate::progress::after_a_moment(&format!("compiling {}", source.name)));
         let plugin = LoadedPlugin::load(&self.engine, &self.cache, &source)?;
         drop(compiling);
         if plugin.cache_use != CacheUse::Hit {
@@ -142,6 +149,16 @@ impl Plugins {
         let settings = self.settings(plugin.name());
         let limits = self.config.limits.clone();
         Ok(ModelPlugin::new(&self.engine, plugin, limits, settings, access).await?)
+    }
+
+    /// Does work of loading on a thread of its own: hashing and compiling hold
+    /// a thread up, and there is another processor for the next plugin.
+    pub(crate) fn beside<T: Send + 'static>(
+        &self,
+        work: impl AsyncFnOnce(Self) -> Result<T, Failure> + Send + 'static,
+    ) -> JoinHandle<Result<T, Failure>> {
+        let (plugins, runtime) = (self.clone(), Handle::current());
+        tokio::task::spawn_blocking(move || runtime.block_on(work(plugins)))
     }
 
     fn access(&self, plugin: &str) -> Result<HttpAccess, Failure> {

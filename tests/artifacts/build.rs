@@ -4,7 +4,8 @@ use std::fmt::Write as _;
 
 use keepsake_guest_build::{build_guests, write_generated};
 
-const GUESTS: [&str; 5] = [
+const GUESTS: [&str; 6] = [
+    "bench-agent",
     "unruly-agent",
     "unruly-embeddings",
     "unruly-model",

@@ -3,17 +3,18 @@
 
 include!(concat!(env!("OUT_DIR"), "/plugins.rs"));
 
-/// The component of a shipped plugin; none when there is none of that name.
-pub fn find(name: &str) -> Option<&'static [u8]> {
+/// The component of a shipped plugin and its BLAKE3; none when there is none of
+/// that name.
+pub fn find(name: &str) -> Option<(&'static [u8], [u8; 32])> {
     PLUGINS
         .iter()
-        .find(|(known, _)| *known == name)
-        .map(|(_, component)| *component)
+        .find(|(known, _, _)| *known == name)
+        .map(|(_, component, hash)| (*component, *hash))
 }
 
 /// The names of the shipped plugins, separated by commas.
 pub fn names() -> String {
-    let names: Vec<_> = PLUGINS.iter().map(|(name, _)| *name).collect();
+    let names: Vec<_> = PLUGINS.iter().map(|(name, _, _)| *name).collect();
     names.join(", ")
 }
 
@@ -24,8 +25,9 @@ mod tests {
     #[test]
     fn each_shipped_plugin_is_a_component() {
         for name in ["embed-static", "model-offline", "support-agent"] {
-            let component = find(name).unwrap();
+            let (component, hash) = find(name).unwrap();
             assert!(component.starts_with(b"\0asm\x0d\0\x01\0"), "{name}");
+            assert_eq!(blake3::hash(component), hash, "{name}");
         }
         assert!(find("support").is_none());
         assert_eq!(names(), "embed-static, model-offline, support-agent");

@@ -9,6 +9,7 @@
 
 use std::fs::{self, File};
 use std::io::{self, Read, Write};
+use std::os::fd::AsRawFd;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
@@ -16,9 +17,13 @@ use wasmtime::component::Component;
 
 use crate::engine::PluginEngine;
 
-/// Begins every file of the cache.
-const MAGIC: &[u8; 16] = b"keepsake-code-1\n";
-const CHECKSUM_BYTES: usize = blake3::OUT_LEN;
+/// Ends every file of the cache, after the code and its checksum: wasmtime maps
+/// a file that begins with the code, and copies any other.
+const MAGIC: &[u8; 16] = b"keepsake-code-2\n";
+/// Bytes of a file that are not code.
+const TRAILER_BYTES: usize = blake3::OUT_LEN + MAGIC.len();
+/// Bytes that are read at once to check a file.
+const CHUNK_BYTES: usize = 256 * 1024;
 /// Compiled components that are kept; the ones unused for longest go first.
 const KEPT_FILES: usize = 128;
 
@@ -64,17 +69,18 @@ impl ComponentCache {
         Some(base.join("keepsake").join("components"))
     }
 
-    /// The compiled form of `wasm`, from disk if it is there and sound.
+    /// The compiled form of the component whose bytes have the hash `content`,
+    /// from disk if it is there and sound.
     pub(crate) fn compile(
         &self,
         engine: &PluginEngine,
-        wasm: &[u8],
+        content: &blake3::Hash,
         compile: impl FnOnce() -> wasmtime::Result<Component>,
     ) -> wasmtime::Result<(Component, CacheUse)> {
         let Some(folder) = &self.folder else {
             return Ok((compile()?, CacheUse::NotKept));
         };
-        let key = key(engine, wasm);
+        let key = key(engine, content);
         let path = folder.join(format!("{}.cwasm", key.to_hex()));
         match load(engine, folder, &path, &key) {
             Ok(component) => return Ok((component, CacheUse::Hit)),
@@ -95,10 +101,10 @@ impl ComponentCache {
     }
 }
 
-fn key(engine: &PluginEngine, wasm: &[u8]) -> blake3::Hash {
+fn key(engine: &PluginEngine, content: &blake3::Hash) -> blake3::Hash {
     let mut hasher = blake3::Hasher::new();
     hasher.update(engine.fingerprint().as_bytes());
-    hasher.update(wasm);
+    hasher.update(content.as_bytes());
     hasher.finalize()
 }
 
@@ -130,16 +136,15 @@ fn load(
         .open(path)?;
     // Asked of the open file, so that it cannot be swapped in between.
     trusted(&file.metadata()?, fs::FileType::is_file)?;
-    let mut bytes = Vec::new();
-    file.read_to_end(&mut bytes)?;
-    let code = checked(&bytes, key).ok_or_else(|| {
-        Rejected::Unusable("its checksum is wrong, it was cut off or altered".into())
-    })?;
-    // SAFETY: the bytes are what `Component::serialize` gave to a host of this
-    // user: the open file belongs to this user and nobody else can write to it
-    // or to its folder, the checksum over key and code holds, and the key binds
-    // them to this component and to this engine's settings.
-    let component = unsafe { Component::deserialize(engine.wasmtime(), code) };
+    check(&mut file, key)?;
+    // The open file and no other: its name may stand for another one by now.
+    let open = format!("/proc/self/fd/{}", file.as_raw_fd());
+    // SAFETY: the file is what `Component::serialize` gave to a host of this
+    // user: it belongs to this user and nobody else can write to it or to its
+    // folder, hosts replace such files and never write into them, the checksum
+    // over key and code holds, and the key binds them to this component and to
+    // this engine's settings.
+    let component = unsafe { Component::deserialize_file(engine.wasmtime(), open) };
     let component = component.map_err(|error| Rejected::Unusable(format!("{error:#}")))?;
     // Marks it as used; whether that succeeds decides nothing.
     let _ = file.set_modified(std::time::SystemTime::now());
@@ -161,17 +166,30 @@ fn trusted(metadata: &fs::Metadata, is_kind: fn(&fs::FileType) -> bool) -> Resul
     Ok(())
 }
 
-fn checksum(key: &blake3::Hash, code: &[u8]) -> blake3::Hash {
+/// The beginning of the checksum over a key and its code.
+fn checksum(key: &blake3::Hash) -> blake3::Hasher {
     let mut hasher = blake3::Hasher::new();
     hasher.update(key.as_bytes());
-    hasher.update(code);
-    hasher.finalize()
+    hasher
 }
 
-fn checked<'a>(bytes: &'a [u8], key: &blake3::Hash) -> Option<&'a [u8]> {
-    let rest = bytes.strip_prefix(MAGIC)?;
-    let (sum, code) = rest.split_at_checked(CHECKSUM_BYTES)?;
-    (checksum(key, code).as_bytes() == sum).then_some(code)
+/// Reads a file to its end and compares its checksum.
+fn check(file: &mut File, key: &blake3::Hash) -> Result<(), Rejected> {
+    let altered = || Rejected::Unusable("its checksum is wrong, it was cut off or altered".into());
+    let length = usize::try_from(file.metadata()?.len()).map_err(|_| altered())?;
+    let mut code = length.checked_sub(TRAILER_BYTES).ok_or_else(altered)?;
+    let mut hasher = checksum(key);
+    let mut chunk = vec![0; CHUNK_BYTES];
+    while code > 0 {
+        let part = &mut chunk[..code.min(CHUNK_BYTES)];
+        file.read_exact(part)?;
+        hasher.update(part);
+        code -= part.len();
+    }
+    let mut trailer = [0; TRAILER_BYTES];
+    file.read_exact(&mut trailer)?;
+    let sound = trailer.strip_suffix(MAGIC) == Some(hasher.finalize().as_bytes());
+    sound.then_some(()).ok_or_else(altered)
 }
 
 fn store(folder: &Path, path: &Path, key: &blake3::Hash, component: &Component) -> io::Result<()> {
@@ -190,9 +208,9 @@ fn store(folder: &Path, path: &Path, key: &blake3::Hash, component: &Component) 
     let mut file = tempfile::Builder::new()
         .prefix(".new-")
         .tempfile_in(folder)?;
-    file.write_all(MAGIC)?;
-    file.write_all(checksum(key, &code).as_bytes())?;
     file.write_all(&code)?;
+    file.write_all(checksum(key).update(&code).finalize().as_bytes())?;
+    file.write_all(MAGIC)?;
     file.persist(path).map_err(|error| error.error)?;
     prune(folder);
     Ok(())
@@ -228,7 +246,7 @@ mod tests {
     const EMPTY: &[u8] = b"\0asm\x0d\0\x01\0";
 
     fn compile(cache: &ComponentCache, engine: &PluginEngine) -> CacheUse {
-        let compiled = cache.compile(engine, EMPTY, || {
+        let compiled = cache.compile(engine, &blake3::hash(EMPTY), || {
             Component::from_binary(engine.wasmtime(), EMPTY)
         });
         compiled.unwrap().1

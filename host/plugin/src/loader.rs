@@ -1,5 +1,6 @@
 //! From a file or a built-in's bytes to a checked, compiled component.
 
+use std::borrow::Cow;
 use std::path::Path;
 
 use keepsake_types::limits;
@@ -16,10 +17,31 @@ pub struct PluginSource {
     /// What errors and lists call it.
     pub name: String,
     /// The component.
-    pub wasm: std::borrow::Cow<'static, [u8]>,
+    pub wasm: Cow<'static, [u8]>,
+    pub(crate) hash: blake3::Hash,
 }
 
 impl PluginSource {
+    /// A component by this name.
+    pub fn new(name: impl Into<String>, wasm: impl Into<Cow<'static, [u8]>>) -> Self {
+        let wasm = wasm.into();
+        Self {
+            name: name.into(),
+            hash: blake3::hash(&wasm),
+            wasm,
+        }
+    }
+
+    /// A component that was hashed when the program was built: hashing a large
+    /// one at each start would take longer than loading it.
+    pub fn hashed(name: impl Into<String>, wasm: &'static [u8], hash: [u8; 32]) -> Self {
+        Self {
+            name: name.into(),
+            hash: hash.into(),
+            wasm: wasm.into(),
+        }
+    }
+
     /// Reads a component's file; its name becomes the plugin's.
     ///
     /// # Errors
@@ -60,10 +82,7 @@ impl PluginSource {
             });
         }
         let wasm = std::fs::read(path).map_err(unreadable)?;
-        Ok(Self {
-            name,
-            wasm: wasm.into(),
-        })
+        Ok(Self::new(name, wasm))
     }
 }
 
@@ -90,7 +109,7 @@ impl LoadedPlugin {
         let name = &source.name;
         let wasm = source.wasm.as_ref();
         check_header(name, wasm)?;
-        let compiled = cache.compile(engine, wasm, || {
+        let compiled = cache.compile(engine, &source.hash, || {
             Component::from_binary(engine.wasmtime(), wasm)
         });
         let (component, cache_use) = compiled.map_err(|error| PluginError::Damaged {
@@ -102,7 +121,7 @@ impl LoadedPlugin {
                 .join(": "),
         })?;
         Ok(Self {
-            report: PluginReport::new(name, wasm, &component, engine.wasmtime()),
+            report: PluginReport::new(source, &component, engine.wasmtime()),
             cache_use,
             component,
         })
@@ -176,10 +195,7 @@ mod tests {
     use super::*;
 
     fn error(wasm: &'static [u8]) -> String {
-        let source = PluginSource {
-            name: "sample".into(),
-            wasm: wasm.into(),
-        };
+        let source = PluginSource::new("sample", wasm);
         let engine = PluginEngine::new(1).unwrap();
         match LoadedPlugin::load(&engine, &ComponentCache::disabled(), &source) {
             Ok(_) => panic!("it loaded"),
@@ -200,10 +216,7 @@ mod tests {
 
     #[test]
     fn a_component_without_our_exports_is_not_ours() {
-        let source = PluginSource {
-            name: "sample".into(),
-            wasm: b"\0asm\x0d\0\x01\0".as_slice().into(),
-        };
+        let source = PluginSource::new("sample", b"\0asm\x0d\0\x01\0".as_slice());
         let engine = PluginEngine::new(1).unwrap();
         let plugin = LoadedPlugin::load(&engine, &ComponentCache::disabled(), &source).unwrap();
         assert_eq!(plugin.report.kind, PluginKind::NotOurs);

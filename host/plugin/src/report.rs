@@ -5,6 +5,8 @@ use wasmtime::Engine;
 use wasmtime::component::Component;
 use wasmtime::component::types::ComponentItem;
 
+use crate::loader::PluginSource;
+
 include!(concat!(env!("OUT_DIR"), "/interfaces.rs"));
 
 /// The package that our interfaces are in.
@@ -99,7 +101,8 @@ pub struct PluginReport {
 }
 
 impl PluginReport {
-    pub(crate) fn new(name: &str, wasm: &[u8], component: &Component, engine: &Engine) -> Self {
+    pub(crate) fn new(source: &PluginSource, component: &Component, engine: &Engine) -> Self {
+        let wasm = source.wasm.as_ref();
         let ty = component.component_type();
         let imports: Vec<_> = ty
             .imports(engine)
@@ -111,10 +114,10 @@ impl PluginReport {
             .collect();
         let kind = kind(&exports);
         let mut report = Self {
-            name: name.to_owned(),
+            name: source.name.clone(),
             kind,
             size: wasm.len() as u64,
-            hash: blake3::hash(wasm).to_hex().to_string(),
+            hash: source.hash.to_hex().to_string(),
             wit_version: wit_version(wasm)
                 .or_else(|| version_of_first(&exports))
                 .or_else(|| version_of_first(&imports)),

@@ -9,6 +9,7 @@ use keepsake_storage::Database;
 use keepsake_types::ResourceRef;
 use keepsake_types::embedding::Embedder;
 use tokio::sync::mpsc;
+use tokio::task::JoinError;
 
 use crate::app::App;
 use crate::cli::RunArguments;
@@ -25,14 +26,15 @@ pub(crate) async fn run(app: &App, arguments: RunArguments, json: bool) -> Resul
     let here = std::env::current_dir().unwrap_or_else(|_| PathBuf::from("."));
     // Plugins are checked before anything is written: a mistyped name leaves
     // no data folder behind.
-    let agent = plugins
-        .agent(&PluginChoice {
-            name: arguments.plugin.clone(),
-            base: here,
-        })
-        .await?;
-    let embedder = plugins.embedder().await?;
-    let model = plugins.model().await?;
+    let choice = PluginChoice {
+        name: arguments.plugin.clone(),
+        base: here,
+    };
+    let embedder = plugins.beside(async |plugins| plugins.embedder().await);
+    let model = plugins.beside(async |plugins| plugins.model().await);
+    let agent = plugins.agent(&choice).await?;
+    let embedder = embedder.await.map_err(broken_off)??;
+    let model = model.await.map_err(broken_off)??;
     let resource = match arguments.resource {
         Some(resource) => ResourceRef::new(resource)?,
         None => ResourceRef::new(agent.description().name.clone())?,
@@ -65,6 +67,13 @@ pub(crate) async fn run(app: &App, arguments: RunArguments, json: bool) -> Resul
             format!("{several} messages got no reply"),
         )),
     }
+}
+
+fn broken_off(error: JoinError) -> Failure {
+    Failure::new(
+        ExitCode::Other,
+        format!("a plugin could not be loaded: {error}"),
+    )
 }
 
 /// Handles messages until there are no more, and counts those without a reply.

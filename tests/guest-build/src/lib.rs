@@ -41,6 +41,12 @@ pub fn build_guests(packages: &[Package<'_>], watched: &[&str]) -> Vec<PathBuf> 
     cargo.env("CARGO_PROFILE_RELEASE_STRIP", "debuginfo");
     cargo.env("CARGO_PROFILE_RELEASE_LTO", "true");
     cargo.env("CARGO_PROFILE_RELEASE_CODEGEN_UNITS", "1");
+    // Vector instructions, which every wasmtime has: embedding a text takes
+    // half as long with them.
+    cargo.env(
+        "CARGO_TARGET_WASM32_WASIP2_RUSTFLAGS",
+        "-Ctarget-feature=+simd128",
+    );
     // What the outer build sets for the machine's own target.
     for variable in [
         "CARGO_ENCODED_RUSTFLAGS",
