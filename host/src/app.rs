@@ -8,7 +8,7 @@ use keepsake_plugin::{
     AgentPlugin, CacheUse, ComponentCache, DEFAULT_INSTANCES, EmbeddingPlugin, HttpAccess,
     LoadedPlugin, ModelPlugin, PluginEngine, PluginError, PluginSource, Settings,
 };
-use keepsake_sandbox::{LocalBackend, LocalOptions, SandboxBackend};
+use keepsake_sandbox::{LocalBackend, LocalOptions, OpenSandboxBackend, SandboxBackend};
 use keepsake_storage::Database;
 use tokio::runtime::Handle;
 use tokio::task::JoinHandle;
@@ -78,14 +78,22 @@ impl App {
         })
     }
 
-    pub(crate) fn sandbox_backend(&self) -> Option<Arc<dyn SandboxBackend>> {
-        match self.config.sandbox.backend {
+    pub(crate) fn sandbox_backend(&self) -> Result<Option<Arc<dyn SandboxBackend>>, Failure> {
+        Ok(match self.config.sandbox.backend {
             SandboxChoice::None => None,
             SandboxChoice::Local => Some(Arc::new(LocalBackend::new(LocalOptions {
                 allow_unisolated: self.config.sandbox.allow_unisolated,
                 ..LocalOptions::default()
             }))),
-        }
+            SandboxChoice::OpenSandbox => Some(Arc::new(self.opensandbox()?)),
+        })
+    }
+
+    /// The OpenSandbox server of the settings, whichever backend is in use.
+    pub(crate) fn opensandbox(&self) -> Result<OpenSandboxBackend, Failure> {
+        let sandbox = &self.config.sandbox;
+        let options = sandbox.opensandbox.options(&sandbox.base)?;
+        Ok(OpenSandboxBackend::new(options)?)
     }
 }
 

@@ -69,6 +69,9 @@ pub(crate) enum Command {
         #[arg(long, default_value_t = 100, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
         limit: u32,
     },
+    /// Set up a server that makes sandboxes, and look after them
+    #[command(subcommand)]
+    Sandbox(SandboxCommand),
     /// Check this machine, the configuration and the data
     Doctor,
 }
@@ -95,6 +98,10 @@ pub(crate) struct Parts {
 pub(crate) enum SandboxChoice {
     /// An isolated process on this machine
     Local,
+    /// A container that an OpenSandbox server makes
+    #[value(name = "opensandbox")]
+    #[serde(rename = "opensandbox")]
+    OpenSandbox,
     /// None: agents are denied one
     None,
 }
@@ -211,6 +218,55 @@ pub(crate) enum LedgerCommand {
         #[arg(long, value_name = "ID")]
         session: Option<String>,
     },
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum SandboxCommand {
+    /// Start an OpenSandbox server on this machine and use it from now on
+    Init(InitArguments),
+    /// List the sandboxes that this program made at the server
+    List,
+    /// Show what a sandbox printed, or the server that `init` started
+    Logs {
+        /// The sandbox's id; without one, the server
+        id: Option<String>,
+    },
+    /// Delete the sandboxes and stop the server that `init` started
+    Down,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct InitArguments {
+    /// The port of 127.0.0.1 that the server listens on
+    #[arg(long, value_name = "PORT", default_value_t = 8080)]
+    pub(crate) port: u16,
+    /// What runs the containers [default: Docker, else podman]
+    #[arg(long, value_enum)]
+    pub(crate) engine: Option<EngineChoice>,
+    /// The image of sandboxes
+    #[arg(long, value_name = "IMAGE", default_value = crate::config::opensandbox::DEFAULT_IMAGE)]
+    pub(crate) image: String,
+    /// The image that the server takes its daemon for sandboxes from
+    #[arg(long, value_name = "IMAGE", default_value = "opensandbox/execd:v1.1.0")]
+    pub(crate) execd_image: String,
+    /// The image that keeps sandboxes from the network
+    #[arg(
+        long,
+        value_name = "IMAGE",
+        default_value = "opensandbox/egress:v1.1.7"
+    )]
+    pub(crate) egress_image: String,
+    /// Do without that image: sandboxes reach what their containers reach
+    #[arg(long)]
+    pub(crate) no_egress: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum EngineChoice {
+    /// A Docker engine
+    Docker,
+    /// podman, for which a socket is served
+    Podman,
 }
 
 #[cfg(test)]

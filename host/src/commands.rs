@@ -6,4 +6,5 @@ pub(crate) mod inspect;
 pub(crate) mod ledger;
 pub(crate) mod memory;
 pub(crate) mod run;
+pub(crate) mod sandbox;
 pub(crate) mod sessions;

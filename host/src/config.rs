@@ -1,14 +1,18 @@
 //! Settings: file, then `HOST_*` variables, then options, into one [`Config`].
 
+mod file;
+pub(crate) mod opensandbox;
+
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use keepsake_plugin::GuestLimits;
-use serde::Deserialize;
 
 use crate::cli::{Common, Parts, SandboxChoice};
 use crate::failure::{ExitCode, Failure};
+use file::{File, LimitsTable};
+use opensandbox::OpenSandboxTable;
 
 /// The configuration's name, looked for from the working directory upwards.
 pub(crate) const FILE_NAME: &str = "host.toml";
@@ -41,54 +45,11 @@ pub(crate) struct SandboxConfig {
     pub(crate) allow_unisolated: bool,
     pub(crate) network: bool,
     pub(crate) command_timeout: Duration,
+    /// The settings of the backend `opensandbox`, as they were written.
+    pub(crate) opensandbox: OpenSandboxTable,
+    /// Where relative paths in them start.
+    pub(crate) base: PathBuf,
 }
-
-/// The file as it is written. Every key is listed in [`KEYS`] too, which a test
-/// compares with this.
-#[derive(Debug, Default, Deserialize)]
-#[serde(rename_all = "kebab-case", deny_unknown_fields)]
-struct File {
-    data: Option<PathBuf>,
-    embeddings: Option<String>,
-    model: Option<String>,
-    #[serde(default)]
-    sandbox: SandboxTable,
-    #[serde(default)]
-    limits: LimitsTable,
-    #[serde(default)]
-    settings: BTreeMap<String, toml::Table>,
-}
-
-#[derive(Debug, Default, Deserialize)]
-#[serde(rename_all = "kebab-case", deny_unknown_fields)]
-struct SandboxTable {
-    backend: Option<SandboxChoice>,
-    allow_unisolated: Option<bool>,
-    network: Option<bool>,
-    command_seconds: Option<u64>,
-}
-
-#[derive(Debug, Default, Deserialize)]
-#[serde(rename_all = "kebab-case", deny_unknown_fields)]
-struct LimitsTable {
-    turn_seconds: Option<f64>,
-    turn_cpu_seconds: Option<f64>,
-    memory_mib: Option<u64>,
-}
-
-/// Every key with the variable that overrides it.
-const KEYS: [(&str, &str); 10] = [
-    ("data", "HOST_DATA"),
-    ("embeddings", "HOST_EMBEDDINGS"),
-    ("model", "HOST_MODEL"),
-    ("sandbox.backend", "HOST_SANDBOX_BACKEND"),
-    ("sandbox.allow-unisolated", "HOST_SANDBOX_ALLOW_UNISOLATED"),
-    ("sandbox.network", "HOST_SANDBOX_NETWORK"),
-    ("sandbox.command-seconds", "HOST_SANDBOX_COMMAND_SECONDS"),
-    ("limits.turn-seconds", "HOST_LIMITS_TURN_SECONDS"),
-    ("limits.turn-cpu-seconds", "HOST_LIMITS_TURN_CPU_SECONDS"),
-    ("limits.memory-mib", "HOST_LIMITS_MEMORY_MIB"),
-];
 
 impl Config {
     /// Reads what there is to read and decides.
@@ -103,7 +64,7 @@ impl Config {
                 .find(|path| path.is_file()),
         };
         let mut table = match &path {
-            Some(path) => read(path)?,
+            Some(path) => file::read(path)?,
             None => toml::Table::new(),
         };
         let from_file = |key: &str| table.contains_key(key);
@@ -127,7 +88,7 @@ impl Config {
         // same memory is found from any folder below it.
         let default_data = file_base.join(".keepsake");
 
-        apply_variables(&mut table)?;
+        file::apply_variables(&mut table)?;
         let origin = path
             .as_deref()
             .map_or("the configuration".into(), |path| format!("{path:?}"));
@@ -162,6 +123,8 @@ impl Config {
                     1,
                     600,
                 )?),
+                opensandbox: file.sandbox.opensandbox,
+                base: file_base,
             },
             limits: guest_limits(&file.limits)?,
             settings: settings(file.settings)?,
@@ -226,104 +189,6 @@ fn settings(
         .collect()
 }
 
-fn read(path: &Path) -> Result<toml::Table, Failure> {
-    let text = std::fs::read_to_string(path).map_err(|error| {
-        wrong(format!(
-            "the configuration {path:?} cannot be read: {error}"
-        ))
-    })?;
-    let table: toml::Table = text
-        .parse()
-        .map_err(|error: toml::de::Error| wrong(format!("{path:?} is not valid TOML:\n{error}")))?;
-    check_keys(path, &table)?;
-    Ok(table)
-}
-
-/// Names an unknown key with the nearest known one, which serde does not.
-fn check_keys(path: &Path, table: &toml::Table) -> Result<(), Failure> {
-    for (key, value) in table {
-        match (key.as_str(), value) {
-            ("settings", _) => {}
-            ("sandbox" | "limits", toml::Value::Table(inner)) => {
-                for inner_key in inner.keys() {
-                    check_key(path, &format!("{key}.{inner_key}"))?;
-                }
-            }
-            ("sandbox" | "limits", _) => {
-                return Err(wrong(format!(
-                    "{path:?}: `{key}` is a table: write `[{key}]` and its keys below it"
-                )));
-            }
-            _ => check_key(path, key)?,
-        }
-    }
-    Ok(())
-}
-
-fn check_key(path: &Path, key: &str) -> Result<(), Failure> {
-    if KEYS.iter().any(|(known, _)| *known == key) {
-        return Ok(());
-    }
-    let nearest = KEYS
-        .iter()
-        .map(|(known, _)| *known)
-        .chain(["settings", "sandbox", "limits"])
-        .max_by(|a, b| strsim::jaro_winkler(a, key).total_cmp(&strsim::jaro_winkler(b, key)));
-    let suggestion = match nearest {
-        Some(nearest) if strsim::jaro_winkler(nearest, key) > 0.8 => {
-            format!("did you mean `{nearest}`?")
-        }
-        _ => {
-            let known: Vec<_> = KEYS.iter().map(|(known, _)| *known).collect();
-            format!("known keys are {}, and [settings.PLUGIN]", known.join(", "))
-        }
-    };
-    Err(wrong(format!(
-        "{path:?}: unknown key `{key}`; {suggestion}"
-    )))
-}
-
-/// Puts `HOST_*` variables into the table, as what they would be in the file.
-fn apply_variables(table: &mut toml::Table) -> Result<(), Failure> {
-    for (key, variable) in KEYS {
-        let Ok(text) = std::env::var(variable) else {
-            continue;
-        };
-        let value = match key {
-            "data" | "embeddings" | "model" | "sandbox.backend" => toml::Value::String(text),
-            "sandbox.allow-unisolated" | "sandbox.network" => {
-                toml::Value::Boolean(text.parse().map_err(|_| {
-                    wrong(format!("{variable} is {text:?}; it must be true or false"))
-                })?)
-            }
-            "limits.turn-seconds" | "limits.turn-cpu-seconds" => {
-                toml::Value::Float(text.parse().map_err(|_| {
-                    wrong(format!(
-                        "{variable} is {text:?}; it must be a number of seconds"
-                    ))
-                })?)
-            }
-            _ => toml::Value::Integer(text.parse().map_err(|_| {
-                wrong(format!("{variable} is {text:?}; it must be a whole number"))
-            })?),
-        };
-        match key.split_once('.') {
-            Some((outer, inner)) => {
-                let entry = table
-                    .entry(outer)
-                    .or_insert_with(|| toml::Value::Table(toml::Table::new()));
-                if let toml::Value::Table(entry) = entry {
-                    entry.insert(inner.to_owned(), value);
-                }
-            }
-            None => {
-                table.insert(key.to_owned(), value);
-            }
-        }
-    }
-    Ok(())
-}
-
 fn wrong(message: String) -> Failure {
     Failure::new(ExitCode::Usage, message)
 }
@@ -331,41 +196,6 @@ fn wrong(message: String) -> Failure {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn problem(text: &str) -> String {
-        let table: toml::Table = text.parse().unwrap();
-        check_keys(Path::new("host.toml"), &table)
-            .unwrap_err()
-            .to_string()
-    }
-
-    #[test]
-    fn an_unknown_key_is_an_error_that_names_the_nearest() {
-        assert!(problem("embedings = \"x\"").contains("did you mean `embeddings`?"));
-        assert!(
-            problem("[limits]\nturn-second = 1").contains("did you mean `limits.turn-seconds`?")
-        );
-        assert!(problem("[sandbx]\nbackend = \"local\"").contains("did you mean `sandbox`?"));
-        assert!(problem("colour = 1").contains("known keys are data"));
-        assert!(problem("sandbox = \"local\"").contains("[sandbox]"));
-    }
-
-    #[test]
-    fn every_listed_key_is_one_that_the_file_takes() {
-        for (key, _) in KEYS {
-            let value = match key {
-                "data" | "embeddings" | "model" => "\"x\"",
-                "sandbox.backend" => "\"local\"",
-                "sandbox.allow-unisolated" | "sandbox.network" => "true",
-                _ => "4",
-            };
-            let text = format!("{key} = {value}");
-            let table: toml::Table = text.parse().unwrap();
-            check_keys(Path::new("host.toml"), &table).unwrap();
-            let file: Result<File, _> = table.try_into();
-            assert!(file.is_ok(), "{key}: {file:?}");
-        }
-    }
 
     #[test]
     fn limits_have_bounds() {

@@ -69,6 +69,12 @@ impl From<keepsake_storage::StorageError> for Failure {
     }
 }
 
+impl From<keepsake_sandbox::SandboxError> for Failure {
+    fn from(error: keepsake_sandbox::SandboxError) -> Self {
+        Self::new(ExitCode::Other, error.to_string())
+    }
+}
+
 impl From<keepsake_types::InvalidName> for Failure {
     fn from(error: keepsake_types::InvalidName) -> Self {
         Self::new(ExitCode::Usage, error.to_string())

@@ -64,6 +64,7 @@ fn run(cli: Cli) -> Result<(), Failure> {
             Command::Sessions { resource, limit } => {
                 commands::sessions::run(&app, resource, limit, json).await
             }
+            Command::Sandbox(command) => commands::sandbox::run(&app, command, json).await,
             Command::Doctor => commands::doctor::run(&app, json).await,
         }
     });

@@ -4,6 +4,7 @@
 //! backend on this machine and one behind a network can stand in for each
 //! other. [`LocalBackend`] is the one on this machine: it isolates with
 //! bubblewrap and refuses to run where that is not possible.
+//! [`OpenSandboxBackend`] has an OpenSandbox server make containers.
 //!
 //! What a backend owes its callers beyond the types is written down as tests
 //! in the module `contract` (feature `contract-tests`).
@@ -14,6 +15,10 @@ pub mod contract;
 mod error;
 mod limits;
 mod local;
+mod opensandbox;
+mod paths;
+mod rules;
+mod signals;
 
 pub use backend::{
     BackendReport, CheckpointInfo, Command, ExecEvent, ExecResult, Execution, ExitStatus, FileInfo,
@@ -22,3 +27,7 @@ pub use backend::{
 pub use error::SandboxError;
 pub use limits::SandboxLimits;
 pub use local::{LocalBackend, LocalOptions};
+pub use opensandbox::{
+    NetworkPolicy, OpenSandboxBackend, OpenSandboxOptions, RemoteSandbox, SecretString, Volume,
+    VolumeSource,
+};

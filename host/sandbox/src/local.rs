@@ -9,10 +9,8 @@ mod home;
 mod launch;
 mod processes;
 mod removal;
-mod rules;
 mod sandbox;
 mod seccomp;
-mod signals;
 mod spawner;
 mod supervise;
 mod tree;
@@ -31,12 +29,10 @@ use tokio::sync::OnceCell;
 use self::bubblewrap::Bubblewrap;
 use self::sandbox::{LocalSandbox, blocking};
 use self::spawner::Spawner;
+use crate::paths::WORK;
 use crate::{
     BackendReport, Command, ExitStatus, Sandbox, SandboxBackend, SandboxError, SandboxRequest,
 };
-
-/// The work directory, within the sandbox.
-const WORK: &str = "/work";
 
 /// How the local backend is set up.
 #[derive(Clone, Debug, Default)]

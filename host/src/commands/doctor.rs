@@ -104,8 +104,10 @@ async fn database(app: &App) -> Finding {
 }
 
 async fn sandbox(app: &App) -> Finding {
-    let Some(backend) = app.sandbox_backend() else {
-        return finding("sandbox", Ok("none: agents are denied one".into()));
+    let backend = match app.sandbox_backend() {
+        Ok(Some(backend)) => backend,
+        Ok(None) => return finding("sandbox", Ok("none: agents are denied one".into())),
+        Err(failure) => return finding("sandbox", Err(failure.to_string())),
     };
     finding(
         "sandbox",

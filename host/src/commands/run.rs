@@ -46,7 +46,7 @@ pub(crate) async fn run(app: &App, arguments: RunArguments, json: bool) -> Resul
         agent,
         embedder,
         model,
-        backend: app.sandbox_backend(),
+        backend: app.sandbox_backend()?,
         sandbox: app.config.sandbox.clone(),
     };
     warn_of_unembedded(&database, &resource, &embedder_model).await?;

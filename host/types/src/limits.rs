@@ -140,3 +140,19 @@ pub const HTTP_RESPONSE_BYTES: usize = 64 * 1024 * 1024;
 pub const HTTP_FIRST_BYTE: Duration = Duration::from_secs(300);
 /// How long an answer may pause.
 pub const HTTP_BETWEEN_BYTES: Duration = Duration::from_secs(120);
+
+/// One JSON answer of a sandbox server. The longest is a full directory listing.
+pub const SANDBOX_ANSWER_BYTES: usize = 8 * 1024 * 1024;
+/// What is kept of an error that a sandbox server tells. It is read by people.
+pub const SANDBOX_ERROR_BYTES: usize = 512;
+/// One event of a sandbox server's command stream. Ours are short; others' can
+/// hold a whole line of output.
+pub const SANDBOX_EVENT_BYTES: usize = 4 * 1024 * 1024;
+/// What one short command of the host's own prints in a remote sandbox.
+pub const SANDBOX_PROBE_BYTES: usize = 64 * 1024;
+/// The headers that a sandbox server asks to be sent to an endpoint.
+pub const SANDBOX_ENDPOINT_HEADERS: usize = 16;
+/// Sandboxes that one listing of a server tells.
+pub const SANDBOX_LISTING: usize = 2_000;
+/// What is kept of a remote sandbox's log, the newest bytes.
+pub const SANDBOX_LOG_BYTES: usize = 1024 * 1024;

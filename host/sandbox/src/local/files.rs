@@ -5,79 +5,22 @@
 //! that is put in the way while the host looks.
 
 use std::io::{self, Read, Seek, SeekFrom, Write};
-use std::path::{Component, Path, PathBuf};
+use std::path::{Path, PathBuf};
 use std::time::UNIX_EPOCH;
 
 use cap_std::fs::{Dir, FileType, MetadataExt, OpenOptions, OpenOptionsExt};
-use keepsake_types::limits::{
-    DIRECTORY_ENTRIES, FILE_BYTES, SANDBOX_DIRECTORY_DEPTH, SANDBOX_PATH_BYTES,
-};
+use keepsake_types::limits::{DIRECTORY_ENTRIES, FILE_BYTES};
 use rustix::fs::renameat;
 use rustix::io::Errno;
 
 use super::home::Home;
+use super::removal;
 use super::spawner::writing;
 use super::tree::{self, Bounds};
-use super::{WORK, removal};
+use crate::paths::{WorkPath, not_regular, too_large};
 use crate::{FileInfo, FileKind, SandboxError};
 
-/// A path as a caller gave it, checked: relative to the work directory, and
-/// without `..`.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct WorkPath {
-    given: String,
-    /// Relative; empty for the work directory itself.
-    inner: PathBuf,
-}
-
 impl WorkPath {
-    pub(super) fn parse(given: &str) -> Result<Self, SandboxError> {
-        let refuse = |reason: String| Err(SandboxError::path(given, reason));
-        if given.is_empty() {
-            return refuse("it is empty; `.` is the work directory".into());
-        }
-        if given.len() > SANDBOX_PATH_BYTES {
-            return refuse(format!(
-                "it has {} bytes, {SANDBOX_PATH_BYTES} at most are possible",
-                given.len()
-            ));
-        }
-        if given.contains('\0') {
-            return refuse("it holds a zero byte".into());
-        }
-        let path = Path::new(given);
-        let path = if path.is_absolute() {
-            match path.strip_prefix(WORK) {
-                Ok(below) => below,
-                Err(_) => {
-                    return refuse(format!(
-                        "files are reached below the work directory {WORK} only; \
-                         a command can read and write others, such as those in /tmp"
-                    ));
-                }
-            }
-        } else {
-            path
-        };
-        let mut inner = PathBuf::new();
-        for component in path.components() {
-            match component {
-                Component::Normal(name) => inner.push(name),
-                Component::CurDir => {}
-                _ => return refuse("it holds `..`; give the path without it".into()),
-            }
-        }
-        if inner.components().count() > SANDBOX_DIRECTORY_DEPTH {
-            return refuse(format!(
-                "it is more than {SANDBOX_DIRECTORY_DEPTH} levels deep"
-            ));
-        }
-        Ok(Self {
-            given: given.into(),
-            inner,
-        })
-    }
-
     /// What to open it by: `.` for the work directory itself.
     fn path(&self) -> &Path {
         if self.inner.as_os_str().is_empty() {
@@ -85,34 +28,6 @@ impl WorkPath {
         } else {
             &self.inner
         }
-    }
-
-    /// Refuses content that is too large for one file.
-    pub(super) fn check_content(&self, content: &[u8]) -> Result<(), SandboxError> {
-        if content.len() > FILE_BYTES {
-            return Err(too_large(&self.given, content.len() as u64));
-        }
-        Ok(())
-    }
-
-    /// The directory that it is in, and its name there.
-    fn split(&self) -> Result<(&Path, &std::ffi::OsStr), SandboxError> {
-        let Some(name) = self.inner.file_name() else {
-            return Err(SandboxError::path(
-                &self.given,
-                "it is the work directory itself; name something in it",
-            ));
-        };
-        let parent = self
-            .inner
-            .parent()
-            .filter(|parent| !parent.as_os_str().is_empty());
-        Ok((parent.unwrap_or(Path::new(".")), name))
-    }
-
-    /// The absolute path as the sandbox sees it.
-    fn shown(&self) -> PathBuf {
-        Path::new(WORK).join(&self.inner)
     }
 
     /// Tells what went wrong with it.
@@ -149,20 +64,6 @@ impl WorkPath {
                 source: error,
             },
         }
-    }
-}
-
-fn not_regular(given: &str) -> SandboxError {
-    SandboxError::path(given, "it is neither a file nor a directory")
-}
-
-fn too_large(given: &str, size: u64) -> SandboxError {
-    SandboxError::Limit {
-        name: "file-bytes",
-        message: format!(
-            "`{}` has {size} bytes, {FILE_BYTES} at most can be read or written at once",
-            given.escape_debug()
-        ),
     }
 }
 
@@ -345,44 +246,4 @@ pub(super) fn remove(home: &Home, path: &WorkPath) -> Result<bool, SandboxError>
     };
     removal::remove(&trash.path).map_err(path.error("remove"))?;
     Ok(was_there)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_path_stays_within_the_work_directory() {
-        for (given, inner) in [
-            ("a", "a"),
-            ("./a//b/", "a/b"),
-            ("/work/a", "a"),
-            ("/work", ""),
-            (".", ""),
-        ] {
-            assert_eq!(
-                WorkPath::parse(given).unwrap().inner,
-                Path::new(inner),
-                "{given}"
-            );
-        }
-        for given in [
-            "",
-            "..",
-            "a/../b",
-            "/",
-            "/tmp/a",
-            "/workshop/a",
-            "/work/../etc/passwd",
-            "a\0b",
-            &"d/".repeat(65),
-            &"x".repeat(5_000),
-        ] {
-            let refused = WorkPath::parse(given);
-            assert!(
-                matches!(refused, Err(SandboxError::InvalidPath { .. })),
-                "{given}: {refused:?}"
-            );
-        }
-    }
 }

@@ -5,19 +5,20 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use async_trait::async_trait;
-use keepsake_types::limits::{CHECKPOINT_NAME_BYTES, SANDBOX_CHECKPOINTS, SANDBOX_EXECUTIONS};
+use keepsake_types::limits::{SANDBOX_CHECKPOINTS, SANDBOX_EXECUTIONS};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, TryAcquireError, mpsc, oneshot, watch};
 use tokio::task::spawn_blocking;
 use uuid::Uuid;
 
 use super::copy::copy;
 use super::execution::LocalExecution;
-use super::files::{self, WorkPath};
+use super::files;
 use super::home::{Home, make_directory, open_directory};
-use super::rules::{check_command, check_environment};
 use super::supervise::{Order, supervise};
 use super::tree::{self, Bounds};
 use super::{Isolation, Shared, bubblewrap, processes, removal};
+use crate::paths::WorkPath;
+use crate::rules::{check_checkpoint_name, check_command, check_environment};
 use crate::{
     CheckpointInfo, Command, Execution, FileInfo, Metrics, Sandbox, SandboxError, SandboxRequest,
 };
@@ -224,14 +225,7 @@ impl Sandbox for LocalSandbox {
     }
 
     async fn checkpoint(&self, name: &str) -> Result<CheckpointInfo, SandboxError> {
-        if name.is_empty()
-            || name.len() > CHECKPOINT_NAME_BYTES
-            || name.chars().any(char::is_control)
-        {
-            return Err(SandboxError::invalid(format!(
-                "a checkpoint's name has from 1 to {CHECKPOINT_NAME_BYTES} bytes without control characters"
-            )));
-        }
+        check_checkpoint_name(name)?;
         let room = match Arc::clone(&self.inner.free_checkpoints).try_acquire_owned() {
             Ok(room) => room,
             Err(TryAcquireError::NoPermits | TryAcquireError::Closed) => {

@@ -15,7 +15,8 @@ use super::execution::{Cause, Ended};
 use super::launch::{self, Job, Launched, Told};
 use super::sandbox::Inner;
 use super::tree::{self, Bounds};
-use super::{Isolation, processes, signals};
+use super::{Isolation, processes};
+use crate::signals;
 use crate::{ExitStatus, SandboxError};
 
 /// How often the memory and the processes of a command are looked at.
