@@ -28,6 +28,16 @@ impl Context {
         setting(&*self.surroundings, key)
     }
 
+    /// What sends requests to the servers that the operator granted.
+    #[cfg(feature = "http")]
+    pub fn http(&self) -> crate::http::Client {
+        #[cfg(target_arch = "wasm32")]
+        let transport = Rc::new(crate::http::Outgoing);
+        #[cfg(not(target_arch = "wasm32"))]
+        let transport = self.surroundings.transport();
+        crate::http::Client::new(transport)
+    }
+
     /// Writes a line for the operator. Customers never see it.
     pub fn log(&self, level: Level, message: &str) {
         self.surroundings.log(level, message, None);

@@ -19,6 +19,11 @@ use crate::wit;
 pub(crate) trait Surroundings {
     fn setting(&self, key: &str) -> Result<Option<String>>;
     fn log(&self, level: Level, message: &str, fields: Option<&str>);
+
+    /// Only in tests. A component takes the host's own where it is asked for: as
+    /// a function of this trait it would be imported by every plugin.
+    #[cfg(all(feature = "http", not(target_arch = "wasm32")))]
+    fn transport(&self) -> std::rc::Rc<dyn crate::http::Transport>;
 }
 
 /// What an agent may ask for besides.

@@ -13,6 +13,8 @@ mod error;
 #[cfg(target_arch = "wasm32")]
 mod exports;
 mod host;
+#[cfg(feature = "http")]
+pub mod http;
 pub mod log;
 pub mod memory;
 mod memory_tools;

@@ -30,6 +30,9 @@
 //! assert_eq!(host.profile()["name"], "Jordan");
 //! ```
 
+mod completion;
+#[cfg(feature = "http")]
+mod http;
 mod memory;
 mod recall;
 mod sandbox;
@@ -49,12 +52,16 @@ use crate::host::{
 };
 use crate::log::Level;
 use crate::memory::Fact;
-use crate::model::{Answer, Delta, ModelInfo, Request, Response, ToolCall};
+use crate::model::{Answer, ModelInfo, Request, Response, ToolCall};
 use crate::plugin::{Agent, ModelProvider, Reply, Turn};
 use crate::sandbox::Command;
 use crate::session::{Session, SessionInfo};
 use crate::wit;
 
+use completion::TestCompletion;
+
+#[cfg(feature = "http")]
+pub use http::HttpAnswer;
 pub use sandbox::CommandAnswer;
 
 /// The customer of a test, unless it names another.
@@ -80,6 +87,7 @@ pub enum Part {
     Model,
 }
 
+#[derive(Default)]
 struct Shared {
     resource: RefCell<String>,
     session: RefCell<u32>,
@@ -95,6 +103,8 @@ struct Shared {
     store: memory::Store,
     files: RefCell<BTreeMap<String, Vec<u8>>>,
     ran: RefCell<Vec<String>>,
+    #[cfg(feature = "http")]
+    servers: http::Servers,
 }
 
 impl Default for Host {
@@ -110,18 +120,7 @@ impl Host {
             shared: Rc::new(Shared {
                 resource: RefCell::new(RESOURCE.to_owned()),
                 session: RefCell::new(1),
-                turn: RefCell::new(0),
-                settings: RefCell::default(),
-                broken: RefCell::default(),
-                answers: RefCell::default(),
-                model: RefCell::default(),
-                commands: RefCell::default(),
-                requests: RefCell::default(),
-                emitted: RefCell::default(),
-                lines: RefCell::default(),
-                store: memory::Store::default(),
-                files: RefCell::default(),
-                ran: RefCell::default(),
+                ..Shared::default()
             }),
         }
     }
@@ -306,6 +305,11 @@ impl Surroundings for Host {
             .borrow_mut()
             .push((level, message.to_owned()));
     }
+
+    #[cfg(feature = "http")]
+    fn transport(&self) -> Rc<dyn crate::http::Transport> {
+        Rc::new(self.clone())
+    }
 }
 
 impl HostFunctions for Host {
@@ -380,17 +384,5 @@ impl HostFunctions for Host {
         _options: &wit::agents::SpawnOptions,
     ) -> Result<Box<dyn ChildHost>> {
         Err(not_simulated("agents.spawn"))
-    }
-}
-
-struct TestCompletion(RefCell<Answer>);
-
-impl CompletionHost for TestCompletion {
-    fn next(&self) -> Result<Option<Delta>> {
-        self.0.borrow_mut().next_delta()
-    }
-
-    fn finish(&self) -> Result<Response> {
-        self.0.borrow_mut().finish()
     }
 }
