@@ -1,9 +1,11 @@
 //! End-to-end tests: the real program in real processes, on real files, with
 //! real components.
 
+mod http_server;
 mod program;
 
 mod configuration;
+mod http_providers;
 mod ledger;
 mod memory;
 mod not_a_plugin;

@@ -91,18 +91,7 @@ impl Folder {
 
     /// Runs the program with these bytes on its standard input.
     pub(crate) fn host_with_input(&self, arguments: &[&str], input: &[u8]) -> Ran {
-        let mut child = self
-            .command(arguments)
-            .stdin(Stdio::piped())
-            .spawn()
-            .unwrap();
-        let mut stdin = child.stdin.take().unwrap();
-        let input = input.to_vec();
-        // The program may end before it has read all.
-        let writer = thread::spawn(move || drop(stdin.write_all(&input)));
-        let ran = finish(child);
-        writer.join().unwrap();
-        ran
+        finish_with_input(self.command(arguments), input)
     }
 
     /// One message to an agent.
@@ -183,6 +172,18 @@ impl Ran {
         serde_json::from_str(&self.stdout)
             .unwrap_or_else(|error| panic!("it is no JSON document, {error}: {self:#?}"))
     }
+}
+
+/// Runs a command to its end with these bytes on its standard input.
+pub(crate) fn finish_with_input(mut command: Command, input: &[u8]) -> Ran {
+    let mut child = command.stdin(Stdio::piped()).spawn().unwrap();
+    let mut stdin = child.stdin.take().unwrap();
+    let input = input.to_vec();
+    // The program may end before it has read all.
+    let writer = thread::spawn(move || drop(stdin.write_all(&input)));
+    let ran = finish(child);
+    writer.join().unwrap();
+    ran
 }
 
 /// Waits for the end, and kills what hangs.

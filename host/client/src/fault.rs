@@ -68,7 +68,11 @@ impl Fault {
             return Self::Tls(innermost());
         }
         if error.is_connect() {
-            return Self::Unreachable(innermost());
+            // The TLS library tells this one as an I/O error without a kind.
+            return match innermost() {
+                words if words.starts_with("tls handshake") => Self::Tls(words),
+                words => Self::Unreachable(words),
+            };
         }
         let words = innermost();
         if words.contains("connection closed") || words.contains("incomplete") {

@@ -53,6 +53,13 @@ async fn a_server_without_tls_is_no_secure_one() {
 }
 
 #[tokio::test]
+async fn a_server_that_hangs_up_on_tls_is_no_secure_one() {
+    let place = server(b"");
+    let fault = fault(&format!("https://{place}")).await;
+    assert!(matches!(fault, Fault::Tls(_)), "{fault:?}");
+}
+
+#[tokio::test]
 async fn half_an_answer_is_a_broken_connection() {
     let place = server(b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nhalf");
     let fault = fault(&format!("http://{place}")).await;
