@@ -2,7 +2,7 @@
 
 CARGO ?= cargo
 
-.PHONY: build demo test bench lint bubblewrap target clean-demo
+.PHONY: build demo test test-opensandbox bench lint bubblewrap target clean-demo
 
 # The host with the plugins it ships inside it: target/release/host.
 build: target
@@ -19,6 +19,10 @@ clean-demo:
 
 test: target bubblewrap
 	$(CARGO) test --release --workspace
+
+# What needs containers: a real OpenSandbox server on podman.
+test-opensandbox: target
+	@tests/opensandbox/run.sh
 
 # Times the host against what bounds it, and prints the ratios.
 bench: build
