@@ -1,0 +1,266 @@
+//! What an operator may set.
+
+use std::fmt::Display;
+use std::ops::RangeInclusive;
+use std::time::Duration;
+
+use keepsake_sdk::http::BaseUrl;
+use keepsake_sdk::{Context, Error, Result};
+use serde::{Deserialize, Serialize};
+
+/// Bytes of a model's name. It becomes part of the name of the vector space,
+/// which hosts keep to 256.
+const MODEL_BYTES: usize = 200;
+/// The widest vectors that hosts take.
+const DIMENSIONS: RangeInclusive<u32> = 1..=8_192;
+/// Texts in one request where nothing else is said, and how many OpenAI takes.
+const BATCH: u32 = 64;
+const BATCHES: RangeInclusive<u32> = 1..=2_048;
+/// How long each step of a request may take. An agent's turn waits for it.
+const TIMEOUT_SECONDS: u64 = 30;
+const TIMEOUTS_SECONDS: RangeInclusive<u64> = 1..=600;
+
+/// The operator's settings for this provider.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Settings {
+    /// What `/embeddings` is below.
+    pub(crate) base: BaseUrl,
+    /// The model, as the server calls it.
+    pub(crate) model: String,
+    /// How wide the vectors shall be; none leaves it to the model.
+    pub(crate) dimensions: Option<u32>,
+    /// Whether the server is told queries from passages.
+    pub(crate) input_type: bool,
+    /// Which part of a text the server drops when it is too long.
+    pub(crate) truncate: Option<Truncate>,
+    /// Texts in one request.
+    pub(crate) batch: u32,
+    /// How the server shall write vectors.
+    pub(crate) encoding: Encoding,
+    /// How long each step of a request may take.
+    pub(crate) timeout: Duration,
+    /// The cosine below which a passage answers nothing.
+    pub(crate) relevance_threshold: Option<f32>,
+}
+
+/// Which part of a text that is too long is dropped.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(rename_all = "UPPERCASE")]
+pub(crate) enum Truncate {
+    None,
+    Start,
+    End,
+}
+
+/// How vectors are written.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum Encoding {
+    #[default]
+    Float,
+    Base64,
+}
+
+#[derive(Deserialize)]
+#[serde(untagged, expecting = "true, false or \"auto\" was expected")]
+enum InputType {
+    Said(bool),
+    Word(Auto),
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum Auto {
+    Auto,
+}
+
+impl Settings {
+    /// Reads and checks all settings.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`] that names the first setting without a usable value.
+    pub(crate) fn read(context: &Context) -> Result<Self> {
+        let base: String = required(context, "base-url", "https://api.openai.com/v1")?;
+        let base = BaseUrl::parse(&base)
+            .map_err(|error| bad("base-url", &format!("is no address of a service: {error}")))?;
+        if base.as_str().ends_with("/embeddings") {
+            return Err(bad(
+                "base-url",
+                "ends before `/embeddings`, which is put behind it",
+            ));
+        }
+        let model: String = required(context, "model", "text-embedding-3-small")?;
+        let model = model.trim();
+        if model.is_empty() || model.len() > MODEL_BYTES || model.contains(char::is_control) {
+            let rule = format!("must be a name of 1 to {MODEL_BYTES} bytes on one line");
+            return Err(bad("model", &rule));
+        }
+        let input_type = match context.setting("input-type")? {
+            Some(InputType::Said(said)) => said,
+            Some(InputType::Word(Auto::Auto)) | None => is_nvidia(base.host()),
+        };
+        let threshold = "relevance-threshold";
+        Ok(Self {
+            model: model.to_owned(),
+            dimensions: optional(context, "dimensions", &DIMENSIONS)?,
+            input_type,
+            truncate: context.setting("truncate")?,
+            batch: optional(context, "batch", &BATCHES)?.unwrap_or(BATCH),
+            encoding: context.setting("encoding")?.unwrap_or_default(),
+            timeout: Duration::from_secs(
+                optional(context, "timeout-seconds", &TIMEOUTS_SECONDS)?.unwrap_or(TIMEOUT_SECONDS),
+            ),
+            relevance_threshold: optional(context, threshold, &(-1.0..=1.0))?,
+            base,
+        })
+    }
+}
+
+/// Whether a server belongs to those whose models want to be told queries from
+/// passages and refuse requests that do not say it.
+fn is_nvidia(host: &str) -> bool {
+    let host = host.to_ascii_lowercase();
+    host == "nvidia.com" || host.ends_with(".nvidia.com")
+}
+
+fn required(context: &Context, key: &str, example: &str) -> Result<String> {
+    context.setting(key)?.ok_or_else(|| {
+        bad(
+            key,
+            &format!("is missing: set it, for example to `{example}`"),
+        )
+    })
+}
+
+fn optional<T>(context: &Context, key: &str, range: &RangeInclusive<T>) -> Result<Option<T>>
+where
+    T: serde::de::DeserializeOwned + PartialOrd + Display,
+{
+    let value: Option<T> = context.setting(key)?;
+    match value {
+        Some(value) if !range.contains(&value) => {
+            let rule = format!(
+                "is {value}, and must be from {} to {}",
+                range.start(),
+                range.end()
+            );
+            Err(bad(key, &rule))
+        }
+        value => Ok(value),
+    }
+}
+
+fn bad(key: &str, rule: &str) -> Error {
+    Error::invalid(format!(
+        "the setting `{key}` of embed-openai {rule}; change it in the host's configuration"
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use keepsake_sdk::testing::Host;
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    /// Settings with what is needed and these besides.
+    fn read(more: &[(&str, Value)]) -> Result<Settings> {
+        let host = Host::new()
+            .setting("base-url", json!("https://a.example/v1"))
+            .setting("model", json!("m"));
+        let host = more
+            .iter()
+            .fold(host, |host, (key, value)| host.setting(key, value.clone()));
+        Settings::read(&host.context())
+    }
+
+    #[test]
+    fn only_the_server_and_the_model_must_be_said() {
+        let settings = read(&[]).unwrap();
+        assert_eq!(settings.base.as_str(), "https://a.example/v1");
+        assert_eq!(settings.model, "m");
+        assert_eq!((settings.batch, settings.dimensions), (64, None));
+        assert_eq!(
+            (settings.encoding, settings.input_type),
+            (Encoding::Float, false)
+        );
+        assert_eq!(settings.timeout, Duration::from_secs(30));
+        let error = Settings::read(&Host::new().context()).unwrap_err();
+        assert!(error.message().contains("`base-url`"), "{error}");
+        let host = Host::new().setting("base-url", json!("https://a.example"));
+        let error = Settings::read(&host.context()).unwrap_err();
+        assert!(error.message().contains("`model`"), "{error}");
+    }
+
+    #[test]
+    fn what_the_operator_set_counts() {
+        let settings = read(&[
+            ("dimensions", json!(256)),
+            ("input-type", json!(true)),
+            ("truncate", json!("END")),
+            ("batch", json!(1)),
+            ("encoding", json!("base64")),
+            ("timeout-seconds", json!(5)),
+            ("relevance-threshold", json!(0.3)),
+        ])
+        .unwrap();
+        assert_eq!((settings.dimensions, settings.batch), (Some(256), 1));
+        assert_eq!(settings.truncate, Some(Truncate::End));
+        assert_eq!(
+            (settings.encoding, settings.input_type),
+            (Encoding::Base64, true)
+        );
+        assert_eq!(settings.timeout, Duration::from_secs(5));
+        assert_eq!(settings.relevance_threshold, Some(0.3));
+    }
+
+    #[test]
+    fn nvidias_own_servers_are_told_queries_from_passages() {
+        for (address, told) in [
+            ("https://integrate.api.nvidia.com/v1", true),
+            ("https://INTEGRATE.API.NVIDIA.COM/v1", true),
+            ("https://nvidia.com.a.example/v1", false),
+            ("https://notnvidia.com/v1", false),
+            ("http://127.0.0.1:8000/v1", false),
+        ] {
+            for word in [None, Some(json!("auto"))] {
+                let mut more = vec![("base-url", json!(address))];
+                more.extend(word.map(|word| ("input-type", word)));
+                assert_eq!(read(&more).unwrap().input_type, told, "{address}");
+            }
+            let said = [("base-url", json!(address)), ("input-type", json!(false))];
+            assert!(!read(&said).unwrap().input_type);
+        }
+    }
+
+    #[test]
+    fn a_bad_setting_is_named() {
+        for (key, value) in [
+            ("base-url", json!(7)),
+            ("base-url", json!("a.example")),
+            ("base-url", json!("https://me:hidden@a.example")),
+            ("base-url", json!("https://a.example/v1/embeddings/")),
+            ("model", json!(" ")),
+            ("model", json!("a\nb")),
+            ("model", json!("x".repeat(201))),
+            ("dimensions", json!(0)),
+            ("dimensions", json!(8_193)),
+            ("dimensions", json!("many")),
+            ("input-type", json!("query")),
+            ("truncate", json!("end")),
+            ("batch", json!(0)),
+            ("batch", json!(2_049)),
+            ("batch", json!(1.5)),
+            ("encoding", json!("int8")),
+            ("timeout-seconds", json!(0)),
+            ("timeout-seconds", json!(601)),
+            ("relevance-threshold", json!(1.5)),
+            ("relevance-threshold", json!("high")),
+        ] {
+            let error = read(&[(key, value.clone())]).unwrap_err();
+            assert_eq!(error.code(), "invalid");
+            assert!(error.message().contains(&format!("`{key}`")), "{error}");
+            assert!(!error.message().contains("hidden"), "{error}");
+        }
+    }
+}
