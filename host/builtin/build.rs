@@ -5,7 +5,13 @@ use std::fmt::Write as _;
 use keepsake_guest_build::{build_guests, write_generated};
 
 /// The shipped plugins, by the name that `host run` knows them under.
-const PLUGINS: [&str; 3] = ["embed-static", "model-offline", "support-agent"];
+const PLUGINS: [&str; 5] = [
+    "embed-openai",
+    "embed-static",
+    "model-offline",
+    "model-openai",
+    "support-agent",
+];
 
 fn main() {
     let components = build_guests(&PLUGINS, &["plugins"]);

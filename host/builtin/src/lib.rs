@@ -23,11 +23,14 @@ mod tests {
 
     #[test]
     fn each_shipped_plugin_is_a_component() {
-        for name in ["embed-static", "model-offline", "support-agent"] {
+        for (name, _) in PLUGINS {
             let component = find(name).unwrap();
             assert!(component.starts_with(b"\0asm\x0d\0\x01\0"), "{name}");
         }
         assert!(find("support").is_none());
-        assert_eq!(names(), "embed-static, model-offline, support-agent");
+        assert_eq!(
+            names(),
+            "embed-openai, embed-static, model-offline, model-openai, support-agent"
+        );
     }
 }
