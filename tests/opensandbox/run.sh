@@ -97,7 +97,7 @@ RUSTFLAGS='-C target-feature=+crt-static' CARGO_INCREMENTAL=0 "$CARGO" build --r
 
 say "making the images"
 rm -rf "$STATE/execd-image" "$STATE/sandbox-image"
-mkdir -p "$STATE/execd-image" "$STATE"/sandbox-image/{bin,tmp,etc,root,usr/bin,work}
+mkdir -p "$STATE/execd-image/bin" "$STATE"/sandbox-image/{bin,tmp,etc,root,usr/bin,work}
 cp "$STATE/build/$TARGET/release/execd" "$STATE/execd-image/execd"
 cat >"$STATE/execd-image/bootstrap.sh" <<'BOOT'
 #!/bin/sh
@@ -105,7 +105,7 @@ cat >"$STATE/execd-image/bootstrap.sh" <<'BOOT'
 exec "$@"
 BOOT
 chmod 755 "$STATE/execd-image/bootstrap.sh"
-cp "$(command -v busybox)" "$STATE/execd-image/tail"
+cp "$(command -v busybox)" "$STATE/execd-image/bin/tail"
 cp "$(command -v busybox)" "$STATE/sandbox-image/bin/busybox"
 for applet in $("$STATE/sandbox-image/bin/busybox" --list); do
   [ "$applet" = busybox ] || ln -sf busybox "$STATE/sandbox-image/bin/$applet"

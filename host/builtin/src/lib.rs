@@ -35,4 +35,17 @@ mod tests {
             "embed-openai, embed-static, model-offline, model-openai, support-agent"
         );
     }
+
+    #[test]
+    fn only_the_providers_that_ask_servers_import_http() {
+        let name_of = |(name, component, _): &(&'static str, &[u8], [u8; 32])| {
+            let import = b"wasi:http/outgoing-handler@0.2";
+            component
+                .windows(import.len())
+                .any(|bytes| bytes == import)
+                .then_some(*name)
+        };
+        let asking: Vec<_> = PLUGINS.iter().filter_map(name_of).collect();
+        assert_eq!(asking, ["embed-openai", "model-openai"]);
+    }
 }
