@@ -51,6 +51,9 @@ use crate::{
 /// Output past what is kept is counted and thrown away within the sandbox, so
 /// that it is not among the events of an execution either.
 ///
+/// Commands ignore `SIGINT`, as the daemon does: a shell starts it in the
+/// background.
+///
 /// # Lifetime
 /// A sandbox is deleted when it is closed or its last handle is dropped. Where
 /// the host is killed, the server removes it after

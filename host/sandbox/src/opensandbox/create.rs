@@ -26,6 +26,9 @@ const READY: Duration = Duration::from_secs(60);
 const LOOK: Duration = Duration::from_millis(200);
 /// How long the script may take that makes a sandbox fit for use.
 const PREPARE: Duration = Duration::from_secs(30);
+/// How often to ask a server that took back what it had begun, and how far apart.
+const TRIES: u32 = 3;
+const PAUSE: Duration = Duration::from_millis(500);
 /// How often to look for a sandbox whose answer was lost, and how far apart.
 const LOST_LOOKS: u32 = 5;
 const LOST_PAUSE: Duration = Duration::from_secs(1);
@@ -63,14 +66,7 @@ async fn make(
     request: SandboxRequest,
     source: Source,
 ) -> Result<OpenSandbox, SandboxError> {
-    let unique = Uuid::now_v7().simple().to_string();
-    let order = order(&backend.options, &request, &source, &unique);
-    let timeout = backend.options.create_timeout;
-    let record = match backend.lifecycle.create(&order, timeout).await {
-        Ok(record) => record,
-        Err(failure) if failure.is_lost() => adopt(&backend, &unique, failure).await?,
-        Err(failure) => return Err(refusal(failure, &backend.options)),
-    };
+    let record = ask(&backend, &request, &source).await?;
     check_id(&record.id)?;
     let ahead = record.created_at.as_deref().and_then(timestamp);
     let ahead = ahead
@@ -98,6 +94,35 @@ async fn make(
     }
     tokio::spawn(keep(Arc::downgrade(core)));
     Ok(sandbox)
+}
+
+/// Asks for a sandbox, again where the server took back what it had begun. Each
+/// try has a label of its own, so that what a lost one left is not taken for
+/// this one's.
+async fn ask(
+    backend: &Arc<Shared>,
+    request: &SandboxRequest,
+    source: &Source,
+) -> Result<SandboxRecord, SandboxError> {
+    let mut tried = 1;
+    loop {
+        let unique = Uuid::now_v7().simple().to_string();
+        let order = order(&backend.options, request, source, &unique);
+        let timeout = backend.options.create_timeout;
+        let failure = match backend.lifecycle.create(&order, timeout).await {
+            Ok(record) => return Ok(record),
+            Err(failure) => failure,
+        };
+        if failure.is_lost() {
+            return adopt(backend, &unique, failure).await;
+        }
+        if !failure.is_undone() || tried == TRIES {
+            return Err(refusal(failure, &backend.options));
+        }
+        tracing::debug!(%failure, tried, "a sandbox is asked for again");
+        tokio::time::sleep(failure.retry_after().unwrap_or(PAUSE)).await;
+        tried += 1;
+    }
 }
 
 async fn give_up(backend: &Shared, id: &str) {

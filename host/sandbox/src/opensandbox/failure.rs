@@ -133,6 +133,17 @@ impl Failure {
         self.status() == Some(404)
     }
 
+    /// The server took back what it had begun, for a reason that passes: it was
+    /// busy, or its engine failed at putting the daemon into the container.
+    pub(super) fn is_undone(&self) -> bool {
+        match self {
+            Self::Refused { status, code, .. } => {
+                matches!(status.as_u16(), 429 | 503) || code.contains("_EXECD_")
+            }
+            _ => false,
+        }
+    }
+
     /// The request may have been carried out although no answer came.
     pub(super) fn is_lost(&self) -> bool {
         match self {
@@ -150,8 +161,14 @@ impl Failure {
             Self::Refused {
                 status,
                 retry_after,
+                code,
                 ..
-            } if matches!(status.as_u16(), 429 | 502 | 503) => Some(retry_after.unwrap_or(SOON)),
+            } if matches!(status.as_u16(), 429 | 502 | 503)
+                // A container vanished while the server looked at all of them.
+                || code.ends_with("_QUERY_FAILED") =>
+            {
+                Some(retry_after.unwrap_or(SOON))
+            }
             _ => None,
         }
     }
