@@ -39,13 +39,16 @@ recorded_only() {
   exit 0
 }
 
+# Tests that are over leave containers to expire.
+no_containers() { podman rm --all --force --time 0 >/dev/null 2>&1; }
+
 clean_up() {
   set +e
+  if command -v podman >/dev/null 2>&1 && [ -f "$STATE/storage.conf" ]; then
+    no_containers
+  fi
   for pid in "${PIDS[@]}"; do kill "$pid" 2>/dev/null; done
   wait 2>/dev/null
-  if command -v podman >/dev/null 2>&1 && [ -f "$STATE/containers.conf" ]; then
-    podman rm --all --force --time 0 >/dev/null 2>&1
-  fi
   rm -rf "$SOCKETS"
 }
 trap clean_up EXIT
@@ -167,6 +170,7 @@ say "the contract of sandboxes, with their own addresses"
 say "the contract of sandboxes, through the server"
 KEEPSAKE_TEST_OPENSANDBOX_PROXY=1 \
   "$CARGO" test --release -p keepsake-sandbox --features real-opensandbox --test contract_opensandbox
+no_containers
 say "the story, from host sandbox init to down"
 PATH=$STATE/venv/bin:$PATH \
   "$CARGO" test --release -p keepsake-host --features real-opensandbox --test opensandbox

@@ -49,7 +49,7 @@ impl Names {
         Self {
             pairs: vec![
                 // One body lies in base64, where the folder kept its first name.
-                pair("\"/work/nomode.bin", format!("\"{scratch}/data/nomode.bin")),
+                pair("\"/work/", "\"/data/".to_owned()),
                 pair("filename=\"work\"", "filename=\"data\"".to_owned()),
                 pair("/data", format!("{scratch}/data")),
                 pair("/tmp/survived", format!("{scratch}/tmp/survived")),
