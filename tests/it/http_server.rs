@@ -1,6 +1,8 @@
 //! A real HTTP server on this machine that answers as a test wants, and keeps
 //! what it was asked.
 
+#![allow(dead_code, reason = "not every test needs all of it")]
+
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::sync::{Arc, Mutex};
@@ -11,6 +13,7 @@ use serde_json::Value;
 /// One request as it came.
 #[derive(Clone, Debug)]
 pub(crate) struct Request {
+    pub(crate) method: String,
     pub(crate) path: String,
     pub(crate) headers: Vec<(String, String)>,
     pub(crate) body: String,
@@ -66,7 +69,11 @@ impl Server {
     }
 
     pub(crate) fn url(&self) -> String {
-        format!("http://127.0.0.1:{}/v1", self.port)
+        format!("http://{}/v1", self.address())
+    }
+
+    pub(crate) fn address(&self) -> String {
+        format!("127.0.0.1:{}", self.port)
     }
 
     pub(crate) fn requests(&self) -> Vec<Request> {
@@ -78,7 +85,8 @@ fn read(stream: &TcpStream) -> Option<Request> {
     let mut reader = BufReader::new(stream);
     let mut line = String::new();
     reader.read_line(&mut line).ok()?;
-    let path = line.split(' ').nth(1)?.to_owned();
+    let mut words = line.split(' ');
+    let (method, path) = (words.next()?.to_owned(), words.next()?.to_owned());
     let mut headers = Vec::new();
     loop {
         let mut line = String::new();
@@ -96,9 +104,10 @@ fn read(stream: &TcpStream) -> Option<Request> {
     let mut body = vec![0; length];
     reader.read_exact(&mut body).ok()?;
     Some(Request {
+        method,
         path,
         headers,
-        body: String::from_utf8(body).ok()?,
+        body: String::from_utf8_lossy(&body).into_owned(),
     })
 }
 
