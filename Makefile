@@ -2,7 +2,7 @@
 
 CARGO ?= cargo
 
-.PHONY: build demo test test-opensandbox bench lint bubblewrap target clean-demo
+.PHONY: build demo demo-nvidia test test-opensandbox bench lint bubblewrap target clean-demo
 
 # The host with the plugins it ships inside it: target/release/host.
 build: target
@@ -13,9 +13,14 @@ build: target
 demo: build bubblewrap
 	@examples/demo/run.sh
 
+# The same with NVIDIA's models. Needs a key, and sends what is said to them.
+demo-nvidia: build bubblewrap
+	@test -n "$$NVIDIA_API_KEY" || { echo "set NVIDIA_API_KEY to your key: export NVIDIA_API_KEY=…"; exit 2; }
+	@HOST_CONFIG=examples/nvidia/host.toml HOST_DATA=.keepsake-nvidia examples/demo/run.sh
+
 # Forgets what the demo remembered.
 clean-demo:
-	rm -rf .keepsake
+	rm -rf .keepsake .keepsake-nvidia
 
 test: target bubblewrap
 	$(CARGO) test --release --workspace

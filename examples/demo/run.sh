@@ -4,12 +4,15 @@
 set -eu
 cd "$(dirname "$0")/../.."
 
-if [ -e .keepsake ]; then
-  echo "The folder .keepsake is there already: what follows adds to what it remembers."
+data=${HOST_DATA:-.keepsake}
+if [ -e "$data" ]; then
+  echo "The folder $data is there already: what follows adds to what it remembers."
   echo "(\`make clean-demo\` begins anew.)"
 else
-  echo "The folder .keepsake is not there yet: nothing is remembered."
+  echo "The folder $data is not there yet: nothing is remembered."
 fi
+# What a reader needs to set, to copy the commands.
+[ -z "${HOST_CONFIG:-}" ] || printf '\n$ export HOST_CONFIG=%s HOST_DATA=%s\n' "$HOST_CONFIG" "$data"
 
 run() {
   echo

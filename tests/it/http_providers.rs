@@ -10,6 +10,9 @@ const KEY: &str = "sk-hunter2-0123456789abcdef";
 
 const UPGRADE: &str = "Hi, I'm Jordan. I upgraded to the Pro plan on the 3rd.";
 
+/// How a server answers badly.
+type BadDay = fn(&Request) -> Vec<u8>;
+
 /// Vectors that are alike where texts share words, as wide as was asked for.
 fn embeddings(request: &Request) -> Vec<u8> {
     let asked = request.json();
@@ -231,7 +234,7 @@ fn embeddings_of_a_server_are_kept_and_recalled_by() {
 
 #[test]
 fn a_bad_day_of_a_server_costs_a_reply_and_not_the_conversation() {
-    let days: [(&str, &str, fn(&Request) -> Vec<u8>); 8] = [
+    let days: [(&str, &str, BadDay); 8] = [
         ("a wrong key", "401", |_| {
             answer(
                 "401 Unauthorized",
@@ -334,6 +337,41 @@ fn a_key_that_is_not_set_is_named_before_anything_runs() {
     ran.failed(2, &["TEST_PROVIDER_KEY", "export TEST_PROVIDER_KEY="]);
     assert!(server.requests().is_empty());
     assert!(!folder.path().join(".keepsake").exists());
+}
+
+#[test]
+fn the_example_for_nvidia_needs_its_key_and_nothing_else() {
+    let config = concat!(env!("CARGO_MANIFEST_DIR"), "/../examples/nvidia/host.toml");
+    let folder = Folder::new();
+    let run = |key: Option<&str>| {
+        let mut command = folder.command(&[
+            "run",
+            "support-agent",
+            "--resource",
+            "jordan",
+            "--sandbox",
+            "none",
+            "-m",
+            "Hello",
+            "--config",
+            config,
+            "--data",
+            "data",
+        ]);
+        command.env_remove("NVIDIA_API_KEY");
+        if let Some(key) = key {
+            // Nothing of this machine reaches the real server.
+            command
+                .env("NVIDIA_API_KEY", key)
+                .env("HTTPS_PROXY", "http://127.0.0.1:1");
+        }
+        crate::program::finish(command.spawn().unwrap())
+    };
+    run(None).failed(2, &["NVIDIA_API_KEY", "export NVIDIA_API_KEY="]);
+    let ran = run(Some(KEY));
+    assert_eq!(ran.code, Some(4), "{ran:?}");
+    assert!(ran.stderr.contains("integrate.api.nvidia.com"), "{ran:?}");
+    assert!(!ran.stderr.contains("hunter2"), "{ran:?}");
 }
 
 #[test]

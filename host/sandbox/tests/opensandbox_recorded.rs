@@ -18,6 +18,9 @@ use serde_json::Value;
 /// The key that must reach the server and nobody else.
 const KEY: &str = "hunter2-0123456789";
 
+/// How a server answers badly.
+type BadDay = fn() -> Vec<u8>;
+
 /// A recorded answer of the lifecycle server, by the exchange's name.
 fn recorded(name: &str) -> (u16, String) {
     let all: Value = serde_json::from_str(include_str!(
@@ -150,7 +153,7 @@ async fn a_sandbox_that_is_gone_counts_as_deleted() {
 
 #[tokio::test]
 async fn bad_answers_are_told_for_what_they_are() {
-    let days: [(&str, fn() -> Vec<u8>); 5] = [
+    let days: [(&str, BadDay); 5] = [
         ("502", || {
             answer("502 Bad Gateway", "text/html", "<html>Bad Gateway</html>")
         }),
