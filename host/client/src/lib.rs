@@ -27,15 +27,24 @@ const IDLE_TIMEOUT: Duration = Duration::from_secs(60);
 /// # Errors
 /// [`Fault::Tls`] when there are no root certificates to trust.
 pub fn client(origin: &Origin) -> Result<reqwest::Client, Fault> {
+    client_for(origin.is_encrypted(), origin.is_this_machine())
+}
+
+/// A client for several origins: `encrypted` if any of them speaks TLS, and
+/// `near` if all of them are this machine, which no proxy reaches.
+///
+/// # Errors
+/// As [`client`].
+pub fn client_for(encrypted: bool, near: bool) -> Result<reqwest::Client, Fault> {
     let mut builder = reqwest::Client::builder()
         .user_agent(concat!("keepsake/", env!("CARGO_PKG_VERSION")))
         .redirect(reqwest::redirect::Policy::none())
         .connect_timeout(CONNECT_TIMEOUT)
         .pool_idle_timeout(IDLE_TIMEOUT);
-    if origin.is_this_machine() {
+    if near {
         builder = builder.no_proxy();
     }
-    if origin.is_encrypted() {
+    if encrypted {
         // A second call finds the provider installed, which is as good.
         let _ = rustls::crypto::ring::default_provider().install_default();
     } else {

@@ -3,19 +3,17 @@
 //! Redirects are not followed: credentials are for the address they were given
 //! for. The head of an answer is bounded by the HTTP library (about 400 KB).
 
-use std::sync::Arc;
 use std::time::Duration;
 
+use keepsake_client::Origin;
 use reqwest::header::HeaderMap;
-use reqwest::{Method, RequestBuilder, Response, StatusCode, redirect};
+use reqwest::{Method, RequestBuilder, Response, StatusCode};
 use serde::de::DeserializeOwned;
 use uuid::Uuid;
 
 use super::failure::Failure;
 use crate::SandboxError;
 
-/// How long to wait for a connection.
-const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 /// How long to wait for an answer where nothing else is said.
 pub(super) const ANSWER_TIMEOUT: Duration = Duration::from_secs(30);
 /// How often a request that changes nothing when repeated is sent.
@@ -70,23 +68,9 @@ impl Transport {
     /// Transport for a server; `tls` where any address may need it.
     pub(super) fn new(tls: bool) -> Result<Self, SandboxError> {
         let build = |near: bool| {
-            let mut builder = reqwest::Client::builder()
-                .user_agent(concat!("keepsake/", env!("CARGO_PKG_VERSION")))
-                .redirect(redirect::Policy::none())
-                .connect_timeout(CONNECT_TIMEOUT);
-            if near {
-                builder = builder.no_proxy();
-            }
-            if tls {
-                // A second call finds one installed, which is as good.
-                let _ = rustls::crypto::ring::default_provider().install_default();
-            } else {
-                // Reading the system's certificates takes longer than a request.
-                builder = builder.tls_backend_preconfigured(without_trust());
-            }
-            builder.build().map_err(|error| SandboxError::Unavailable {
+            keepsake_client::client_for(tls, near).map_err(|fault| SandboxError::Unavailable {
                 message: format!(
-                    "cannot set up HTTP for OpenSandbox: {error}; are the system's root \
+                    "cannot set up HTTP for OpenSandbox: {fault}; are the system's root \
                      certificates installed?"
                 ),
                 retry_after: None,
@@ -195,20 +179,5 @@ fn pause(tried: u32) -> Duration {
 
 /// Whether an address is this machine's own.
 fn is_near(url: &str) -> bool {
-    url::Url::parse(url).is_ok_and(|url| match url.host() {
-        Some(url::Host::Domain(name)) => name == "localhost",
-        Some(url::Host::Ipv4(address)) => address.is_loopback(),
-        Some(url::Host::Ipv6(address)) => address.is_loopback(),
-        None => false,
-    })
-}
-
-/// TLS that trusts nobody, for addresses that speak none.
-fn without_trust() -> rustls::ClientConfig {
-    let provider = Arc::new(rustls::crypto::ring::default_provider());
-    rustls::ClientConfig::builder_with_provider(provider)
-        .with_safe_default_protocol_versions()
-        .expect("ring offers the default versions of TLS")
-        .with_root_certificates(rustls::RootCertStore::empty())
-        .with_no_client_auth()
+    Origin::of(url).is_ok_and(|origin| origin.is_this_machine())
 }
