@@ -120,9 +120,28 @@ fn an_answer_of_a_server_reaches_the_customer_with_the_key_only_in_the_request()
             .is_some_and(|tools| !tools.is_empty())
     );
 
+    // Nor with all that can be logged.
+    let mut command = folder.command(&[
+        "run",
+        "support-agent",
+        "--resource",
+        "jordan",
+        "--sandbox",
+        "none",
+        "-vv",
+        "-m",
+        "Hello",
+    ]);
+    command
+        .env("TEST_PROVIDER_KEY", KEY)
+        .env("RUST_LOG", "trace");
+    let logged = crate::program::finish(command.spawn().unwrap()).succeeded();
+    assert!(logged.stderr.contains("TRACE"), "nothing was logged");
+
     let shown = [
         ran.stdout,
         ran.stderr,
+        logged.stderr,
         folder.host(&["ledger", "show", "--json"]).stdout,
         left_behind(&folder),
     ];

@@ -216,3 +216,24 @@ fn two_programs_work_on_one_memory_at_once() {
     assert_eq!(folder.facts("jordan").len(), 4);
     folder.host(&["ledger", "verify"]).succeeded();
 }
+
+#[test]
+fn a_second_run_of_unchanged_plugins_compiles_nothing() {
+    let folder = Folder::new();
+    let compiled = || {
+        let mut command = folder.command(&[
+            "run",
+            UNRULY_AGENT,
+            "--resource",
+            "jordan",
+            "-vv",
+            "-m",
+            "emit hello",
+        ]);
+        command.env("HOST_CACHE", folder.path().join("cache"));
+        let ran = crate::program::finish(command.spawn().unwrap()).succeeded();
+        ran.stderr.matches("was compiled").count()
+    };
+    assert_eq!(compiled(), 3, "an agent, an embedding and a model provider");
+    assert_eq!(compiled(), 0);
+}
