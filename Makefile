@@ -36,7 +36,7 @@ bench: build
 
 lint: target
 	$(CARGO) fmt --all --check
-	$(CARGO) clippy --release --workspace --all-targets -- -D warnings
+	$(CARGO) clippy --release --workspace --all-targets --all-features -- -D warnings
 
 # A rust-toolchain.toml would not do: automatic installs may be switched off.
 target:

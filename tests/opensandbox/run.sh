@@ -165,12 +165,15 @@ export KEEPSAKE_TEST_OPENSANDBOX_EXECD_IMAGE=$EXECD_IMAGE
 # that are being deleted, and breaks off copies.
 export RUST_TEST_THREADS=1
 
+# The whole workspace is named, so that what `make test` built fits here too.
+run_test() {
+  "$CARGO" test --release --workspace --features "$1/real-opensandbox" --test "$2"
+}
+
 say "the contract of sandboxes, with their own addresses"
-"$CARGO" test --release -p keepsake-sandbox --features real-opensandbox --test contract_opensandbox
+run_test keepsake-sandbox contract_opensandbox
 say "the contract of sandboxes, through the server"
-KEEPSAKE_TEST_OPENSANDBOX_PROXY=1 \
-  "$CARGO" test --release -p keepsake-sandbox --features real-opensandbox --test contract_opensandbox
+KEEPSAKE_TEST_OPENSANDBOX_PROXY=1 run_test keepsake-sandbox contract_opensandbox
 no_containers
 say "the story, from host sandbox init to down"
-PATH=$STATE/venv/bin:$PATH \
-  "$CARGO" test --release -p keepsake-host --features real-opensandbox --test opensandbox
+PATH=$STATE/venv/bin:$PATH run_test keepsake-host opensandbox
