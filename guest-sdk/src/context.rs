@@ -1,5 +1,7 @@
 //! What every plugin may ask for: its settings and the operator's log.
 
+use std::fmt::Display;
+use std::ops::RangeInclusive;
 use std::rc::Rc;
 
 use serde::Serialize;
@@ -26,6 +28,42 @@ impl Context {
     /// [`Error::Invalid`] that names the setting when the value is not a `T`.
     pub fn setting<T: DeserializeOwned>(&self, key: &str) -> Result<Option<T>> {
         setting(&*self.surroundings, key)
+    }
+
+    /// The operator's value for a setting that the plugin cannot do without.
+    ///
+    /// # Errors
+    /// As [`Context::setting`], and [`Error::Invalid`] with the example where
+    /// the operator did not set it.
+    pub fn needed_setting<T: DeserializeOwned>(&self, key: &str, example: &str) -> Result<T> {
+        self.setting(key)?.ok_or_else(|| {
+            Error::Invalid(format!(
+                "the setting `{key}` is missing: set it in the host's configuration, for example \
+                 to `{example}`"
+            ))
+        })
+    }
+
+    /// The operator's value for a setting that has bounds; none when there is
+    /// none.
+    ///
+    /// # Errors
+    /// As [`Context::setting`], and [`Error::Invalid`] with the bounds for a
+    /// value out of them.
+    pub fn setting_within<T>(&self, key: &str, bounds: &RangeInclusive<T>) -> Result<Option<T>>
+    where
+        T: DeserializeOwned + PartialOrd + Display,
+    {
+        let value: Option<T> = self.setting(key)?;
+        match value {
+            Some(value) if !bounds.contains(&value) => Err(Error::Invalid(format!(
+                "the setting `{key}` is {value}, and must be from {} to {}: change it in the \
+                 host's configuration",
+                bounds.start(),
+                bounds.end()
+            ))),
+            value => Ok(value),
+        }
     }
 
     /// What sends requests to the servers that the operator granted.

@@ -210,26 +210,8 @@ fn embeddings_of_a_server_are_kept_and_recalled_by() {
     ));
     let ran = folder.say("support-agent", UPGRADE, &["--resource", "jordan"]);
     ran.succeeded();
-    let found = folder
-        .host(&[
-            "memory",
-            "recall",
-            "--resource",
-            "jordan",
-            "--mode",
-            "vectors",
-            "--json",
-            "on the Pro plan",
-        ])
-        .succeeded()
-        .json();
-    assert!(
-        found["facts"][0]["content"]
-            .as_str()
-            .unwrap()
-            .contains("Pro plan"),
-        "{found}"
-    );
+    let found = folder.recalled_by_vectors("on the Pro plan", &[]);
+    assert!(found[0].contains("Pro plan"), "{found:?}");
     let kinds: Vec<_> = server
         .requests()
         .iter()
@@ -446,18 +428,6 @@ fn vectors_of_another_model_of_the_server_are_not_compared_with_yesterdays() {
     folder
         .host(&["memory", "reindex", "--resource", "jordan"])
         .succeeded();
-    let found = folder
-        .host(&[
-            "memory",
-            "recall",
-            "--resource",
-            "jordan",
-            "--mode",
-            "vectors",
-            "--json",
-            "Pro plan",
-        ])
-        .succeeded()
-        .json();
-    assert_eq!(found["facts"].as_array().unwrap().len(), 1, "{found}");
+    let found = folder.recalled_by_vectors("Pro plan", &[]);
+    assert_eq!(found.len(), 1, "{found:?}");
 }

@@ -122,6 +122,28 @@ impl Folder {
             .collect()
     }
 
+    /// The texts of the facts that a question brings by vectors alone, best first.
+    pub(crate) fn recalled_by_vectors(&self, query: &str, more: &[&str]) -> Vec<String> {
+        let mut arguments = vec![
+            "memory",
+            "recall",
+            "--resource",
+            "jordan",
+            "--mode",
+            "vectors",
+            "--json",
+            query,
+        ];
+        arguments.extend(more);
+        let found = self.host(&arguments).succeeded().json();
+        found["facts"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|fact| fact["content"].as_str().unwrap().to_owned())
+            .collect()
+    }
+
     /// The facts that are remembered of a customer.
     pub(crate) fn facts(&self, resource: &str) -> Vec<Value> {
         let list = self

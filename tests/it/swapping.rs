@@ -73,22 +73,7 @@ fn facts_of_one_provider_are_embedded_anew_for_another() {
     folder.unruly("remember Jordan likes green tea").succeeded();
     let recall = || {
         folder
-            .host(&[
-                "memory",
-                "recall",
-                "--resource",
-                "jordan",
-                "--mode",
-                "vectors",
-                "--embeddings",
-                HASHED_EMBEDDINGS,
-                "--json",
-                "green tea",
-            ])
-            .succeeded()
-            .json()["facts"]
-            .as_array()
-            .unwrap()
+            .recalled_by_vectors("green tea", &["--embeddings", HASHED_EMBEDDINGS])
             .len()
     };
     let with_another = || {

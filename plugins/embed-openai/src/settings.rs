@@ -1,6 +1,5 @@
 //! What an operator may set.
 
-use std::fmt::Display;
 use std::ops::RangeInclusive;
 use std::time::Duration;
 
@@ -80,7 +79,7 @@ impl Settings {
     /// # Errors
     /// [`Error::Invalid`] that names the first setting without a usable value.
     pub(crate) fn read(context: &Context) -> Result<Self> {
-        let base: String = required(context, "base-url", "https://api.openai.com/v1")?;
+        let base: String = context.needed_setting("base-url", "https://api.openai.com/v1")?;
         let base = BaseUrl::parse(&base)
             .map_err(|error| bad("base-url", &format!("is no address of a service: {error}")))?;
         if base.as_str().ends_with("/embeddings") {
@@ -89,7 +88,7 @@ impl Settings {
                 "ends before `/embeddings`, which is put behind it",
             ));
         }
-        let model: String = required(context, "model", "text-embedding-3-small")?;
+        let model: String = context.needed_setting("model", "text-embedding-3-small")?;
         let model = model.trim();
         if model.is_empty() || model.len() > MODEL_BYTES || model.contains(char::is_control) {
             let rule = format!("must be a name of 1 to {MODEL_BYTES} bytes on one line");
@@ -102,15 +101,17 @@ impl Settings {
         let threshold = "relevance-threshold";
         Ok(Self {
             model: model.to_owned(),
-            dimensions: optional(context, "dimensions", &DIMENSIONS)?,
+            dimensions: context.setting_within("dimensions", &DIMENSIONS)?,
             input_type,
             truncate: context.setting("truncate")?,
-            batch: optional(context, "batch", &BATCHES)?.unwrap_or(BATCH),
+            batch: context.setting_within("batch", &BATCHES)?.unwrap_or(BATCH),
             encoding: context.setting("encoding")?.unwrap_or_default(),
             timeout: Duration::from_secs(
-                optional(context, "timeout-seconds", &TIMEOUTS_SECONDS)?.unwrap_or(TIMEOUT_SECONDS),
+                context
+                    .setting_within("timeout-seconds", &TIMEOUTS_SECONDS)?
+                    .unwrap_or(TIMEOUT_SECONDS),
             ),
-            relevance_threshold: optional(context, threshold, &(-1.0..=1.0))?,
+            relevance_threshold: context.setting_within(threshold, &(-1.0..=1.0))?,
             base,
         })
     }
@@ -121,33 +122,6 @@ impl Settings {
 fn is_nvidia(host: &str) -> bool {
     let host = host.to_ascii_lowercase();
     host == "nvidia.com" || host.ends_with(".nvidia.com")
-}
-
-fn required(context: &Context, key: &str, example: &str) -> Result<String> {
-    context.setting(key)?.ok_or_else(|| {
-        bad(
-            key,
-            &format!("is missing: set it, for example to `{example}`"),
-        )
-    })
-}
-
-fn optional<T>(context: &Context, key: &str, range: &RangeInclusive<T>) -> Result<Option<T>>
-where
-    T: serde::de::DeserializeOwned + PartialOrd + Display,
-{
-    let value: Option<T> = context.setting(key)?;
-    match value {
-        Some(value) if !range.contains(&value) => {
-            let rule = format!(
-                "is {value}, and must be from {} to {}",
-                range.start(),
-                range.end()
-            );
-            Err(bad(key, &rule))
-        }
-        value => Ok(value),
-    }
 }
 
 fn bad(key: &str, rule: &str) -> Error {

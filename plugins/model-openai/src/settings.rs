@@ -1,12 +1,10 @@
 //! What an operator may set.
 
-use std::fmt::Display;
 use std::ops::RangeInclusive;
 use std::time::Duration;
 
 use keepsake_sdk::http::BaseUrl;
 use keepsake_sdk::{Context, Error, Result};
-use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
 /// Bytes of a model's name.
@@ -49,14 +47,14 @@ impl Settings {
     /// # Errors
     /// [`Error::Invalid`] that names the first setting without a usable value.
     pub(crate) fn read(context: &Context) -> Result<Self> {
-        let base: String = required(context, "base-url", "https://api.openai.com/v1")?;
+        let base: String = context.needed_setting("base-url", "https://api.openai.com/v1")?;
         let base = BaseUrl::parse(&base)
             .map_err(|error| bad("base-url", &format!("is no address of a service: {error}")))?;
         if base.as_str().ends_with("/chat/completions") {
             let rule = "ends before `/chat/completions`, which is put behind it";
             return Err(bad("base-url", rule));
         }
-        let model: String = required(context, "model", "gpt-4o-mini")?;
+        let model: String = context.needed_setting("model", "gpt-4o-mini")?;
         let model = model.trim();
         if model.is_empty() || model.len() > MODEL_BYTES || model.contains(char::is_control) {
             let rule = format!("must be a name of 1 to {MODEL_BYTES} bytes on one line");
@@ -71,11 +69,13 @@ impl Settings {
         }
         Ok(Self {
             model: model.to_owned(),
-            temperature: optional(context, "temperature", &TEMPERATURES)?,
-            max_tokens: optional(context, "max-tokens", &TOKENS)?,
-            context_tokens: optional(context, "context-tokens", &TOKENS)?,
+            temperature: context.setting_within("temperature", &TEMPERATURES)?,
+            max_tokens: context.setting_within("max-tokens", &TOKENS)?,
+            context_tokens: context.setting_within("context-tokens", &TOKENS)?,
             timeout: Duration::from_secs(
-                optional(context, "timeout-seconds", &TIMEOUTS_SECONDS)?.unwrap_or(TIMEOUT_SECONDS),
+                context
+                    .setting_within("timeout-seconds", &TIMEOUTS_SECONDS)?
+                    .unwrap_or(TIMEOUT_SECONDS),
             ),
             stream: context.setting("stream")?.unwrap_or(true),
             extra,
@@ -89,33 +89,6 @@ pub(crate) fn own_field(fields: &Map<String, Value>) -> Option<&'static str> {
     OWN_FIELDS
         .into_iter()
         .find(|field| fields.contains_key(*field))
-}
-
-fn required(context: &Context, key: &str, example: &str) -> Result<String> {
-    context.setting(key)?.ok_or_else(|| {
-        bad(
-            key,
-            &format!("is missing: set it, for example to `{example}`"),
-        )
-    })
-}
-
-fn optional<T>(context: &Context, key: &str, range: &RangeInclusive<T>) -> Result<Option<T>>
-where
-    T: DeserializeOwned + PartialOrd + Display,
-{
-    let value: Option<T> = context.setting(key)?;
-    match value {
-        Some(value) if !range.contains(&value) => {
-            let rule = format!(
-                "is {value}, and must be from {} to {}",
-                range.start(),
-                range.end()
-            );
-            Err(bad(key, &rule))
-        }
-        value => Ok(value),
-    }
 }
 
 fn bad(key: &str, rule: &str) -> Error {
