@@ -147,10 +147,10 @@ impl<'a> Loader<'a> {
             .prepare_cached(&format!("SELECT {COLUMNS} FROM facts WHERE number = ?1"))?
             .query_row([number], RawFact::from_row)
             .optional()?;
-        found.map(|raw| self.finish(raw)).transpose()
+        found.map(|raw| self.finish(number, raw)).transpose()
     }
 
-    fn finish(&mut self, raw: RawFact) -> Result<Fact> {
+    fn finish(&mut self, number: i64, raw: RawFact) -> Result<Fact> {
         let RawFact {
             mut fact,
             source_scope,
@@ -162,6 +162,9 @@ impl<'a> Loader<'a> {
         if let Some(source) = &fact.source {
             let scopes = [self.scope, source_scope.unwrap_or(self.scope)];
             fact.verification = match self.chains.state(self.connection, source, &scopes)? {
+                SourceState::Verified if !self.is_as_remembered(number, &fact.content)? => {
+                    Verification::Tampered
+                }
                 SourceState::Verified => Verification::Verified,
                 SourceState::Dangling => Verification::Dangling,
                 // It was not foreign when the fact was remembered.
@@ -169,6 +172,38 @@ impl<'a> Loader<'a> {
             };
         }
         Ok(fact)
+    }
+
+    /// Whether the ledger says, in an intact chain, that the fact was remembered
+    /// with this text. A fact's row is in no chain itself.
+    fn is_as_remembered(&mut self, number: i64, content: &str) -> Result<bool> {
+        let first = self
+            .connection
+            .prepare_cached(
+                "SELECT sessions.id, sessions.scope, entries.place, entries.payload
+                 FROM fact_entries
+                 JOIN entries ON entries.number = fact_entries.entry
+                 JOIN sessions ON sessions.number = entries.session
+                 WHERE fact_entries.fact = ?1
+                 ORDER BY entries.number LIMIT 1",
+            )?
+            .query_row([number], |row| {
+                let entry = EntryRef {
+                    session: row.get(0)?,
+                    index: row.get(2)?,
+                    hash: None,
+                };
+                let scope: ScopeId = row.get(1)?;
+                let payload: Option<String> = row.get(3)?;
+                Ok((entry, scope, payload))
+            })
+            .optional()?;
+        let Some((entry, scope, Some(payload))) = first else {
+            return Ok(false);
+        };
+        let said = serde_json::from_str::<Value>(&payload)
+            .is_ok_and(|payload| payload["content"].as_str() == Some(content));
+        Ok(said && self.chains.state(self.connection, &entry, &[scope])? == SourceState::Verified)
     }
 }
 

@@ -213,11 +213,12 @@ async fn verification_after(change: &str) -> Verification {
     let fact = remember(&memory, learned("Jordan is on the Pro plan", &entry))
         .await
         .fact;
+    // An entry after all that the fact rests on.
+    memory.set("later", json!(true)).await.unwrap();
     file.tamper(change);
     let listed = memory.list_facts(None, 10).await.unwrap().facts;
     let found = memory.find(&fact.id).await.unwrap().unwrap();
     assert_eq!(listed, std::slice::from_ref(&found));
-    assert_eq!(found.content, fact.content);
     found.verification
 }
 
@@ -232,6 +233,10 @@ async fn a_fact_reads_tampered_once_its_source_or_an_entry_before_it_was_changed
         "UPDATE entries SET salt = NULL, payload = NULL, erased_by = 3 WHERE place = 1",
         "DELETE FROM entries WHERE place = 0",
         "UPDATE facts SET source_hash = zeroblob(32)",
+        "UPDATE facts SET content = 'Jordan is on the Gold plan.'",
+        r#"UPDATE facts SET content = 'x'; UPDATE entries SET payload = '{"content":"x"}' WHERE place = 2"#,
+        "UPDATE entries SET at = at + 1 WHERE place = 2",
+        "DELETE FROM fact_entries",
         "INSERT INTO scopes (resource, team) VALUES ('taylor', ''); UPDATE sessions SET scope = 2",
     ] {
         assert_eq!(
@@ -260,9 +265,9 @@ async fn a_fact_reads_dangling_once_its_source_is_gone() {
 }
 
 #[tokio::test]
-async fn a_change_after_the_source_does_not_touch_the_fact() {
+async fn a_change_after_the_fact_was_remembered_does_not_touch_it() {
     assert_eq!(
-        verification_after("UPDATE entries SET at = at + 1 WHERE place = 2").await,
+        verification_after("UPDATE entries SET at = at + 1 WHERE place = 3").await,
         Verification::Verified
     );
 }
