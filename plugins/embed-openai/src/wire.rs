@@ -59,8 +59,10 @@ impl<'de> Visitor<'de> for EitherWay {
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut numbers: A) -> Result<Vec<f32>, A::Error> {
         let mut vector = Vec::new();
-        while let Some(number) = numbers.next_element()? {
-            vector.push(number);
+        // Read with more range than is kept: what is too large becomes infinite,
+        // and is told as that.
+        while let Some(number) = numbers.next_element::<f64>()? {
+            vector.push(number as f32);
         }
         Ok(vector)
     }
