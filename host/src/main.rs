@@ -11,6 +11,7 @@ mod progress;
 mod provider_access;
 mod session;
 
+use std::io::IsTerminal;
 use std::process::ExitCode;
 
 use clap::Parser;
@@ -27,7 +28,7 @@ fn main() -> ExitCode {
     match run(cli) {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {
-            eprintln!("{failure}");
+            crate::output::note!("{failure}");
             ExitCode::from(failure.code())
         }
     }
@@ -86,6 +87,8 @@ fn log_to_standard_error(verbose: u8) {
     tracing_subscriber::fmt()
         .with_env_filter(filter)
         .with_writer(std::io::stderr)
+        .with_ansi(std::io::stderr().is_terminal())
+        .log_internal_errors(false)
         .with_target(false)
         .without_time()
         .init();

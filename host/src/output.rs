@@ -10,6 +10,16 @@ use serde::Serialize;
 
 use crate::failure::{ExitCode, Failure};
 
+/// Writes a line to standard error. One that cannot be written is let go: the
+/// work that it tells of goes on, and a panic would end it in the middle.
+macro_rules! note {
+    ($($argument:tt)*) => {{
+        use std::io::Write as _;
+        let _ = writeln!(std::io::stderr(), $($argument)*);
+    }};
+}
+pub(crate) use note;
+
 /// What is printable of a text, on one line, cut to so many characters.
 pub(crate) fn one_line(text: &str, characters: usize) -> String {
     let line = printable(text).replace(['\n', '\t'], " ");

@@ -237,3 +237,34 @@ fn a_second_run_of_unchanged_plugins_compiles_nothing() {
     assert_eq!(compiled(), 3, "an agent, an embedding and a model provider");
     assert_eq!(compiled(), 0);
 }
+
+#[test]
+fn a_standard_error_that_cannot_be_written_costs_no_reply() {
+    let folder = Folder::new();
+    let full = || {
+        std::fs::File::options()
+            .write(true)
+            .open("/dev/full")
+            .unwrap()
+    };
+    let mut command = folder.command(&[
+        "run",
+        UNRULY_AGENT,
+        "--resource",
+        "jordan",
+        "--steps",
+        "-vv",
+        "-m",
+        "emit hello",
+    ]);
+    command.stderr(full());
+    let ran = crate::program::finish(command.spawn().unwrap()).succeeded();
+    assert_eq!(ran.stdout.trim(), "hello");
+    let sessions = folder.host(&["sessions", "--json"]).succeeded().json();
+    assert_eq!(sessions["sessions"][0]["status"], "ended");
+
+    let mut command = folder.command(&["inspect", "nope"]);
+    command.stderr(full());
+    let ran = crate::program::finish(command.spawn().unwrap());
+    assert_eq!(ran.code, Some(3), "{ran:?}");
+}

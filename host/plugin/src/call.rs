@@ -6,6 +6,8 @@ use std::time::Duration;
 use keepsake_types::text::printable;
 use wasmtime::{Store, StoreContextMut, Trap, UpdateDeadline, WasmBacktrace};
 
+use crate::bindings::agent::keepsake::host::types::Error;
+use crate::capability::describe;
 use crate::capability::http::HttpAccess;
 use crate::capability::session::TurnState;
 use crate::capability::settings::Settings;
@@ -117,6 +119,15 @@ impl Guest {
             name: self.name.clone(),
             failure: Box::new(failure),
         }
+    }
+
+    /// The plugin was asked what it is and answered with an error.
+    pub(crate) fn mute(&self, error: &Error) -> PluginError {
+        self.broken(format!(
+            "it cannot say what it is, and may need settings in [settings.{}]: {}",
+            self.name,
+            describe(error)
+        ))
     }
 
     /// The plugin told of itself what cannot be.

@@ -92,10 +92,7 @@ impl EmbeddingPlugin {
         let info = match guest.within(call).await {
             Ok(Ok(info)) => info,
             Ok(Err(error)) => {
-                return Err(guest.broken(format!(
-                    "it cannot say what it is: {}",
-                    crate::capability::describe(&error)
-                )));
+                return Err(guest.mute(&error));
             }
             Err(error) => {
                 return Err(guest.failed(guest.failure(&worker.store, error)));

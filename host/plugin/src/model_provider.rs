@@ -13,7 +13,7 @@ use crate::bindings::model_provider::{ModelProvider, ModelProviderPre};
 use crate::call::{CallError, Guest};
 use crate::capability::http::HttpAccess;
 use crate::capability::settings::Settings;
-use crate::capability::{describe, unavailable};
+use crate::capability::unavailable;
 use crate::engine::{GuestLimits, PluginEngine};
 use crate::error::PluginError;
 use crate::linker;
@@ -90,9 +90,7 @@ impl ModelPlugin {
                 model: info.model,
                 context_tokens: info.context_tokens,
             }),
-            Ok(Err(error)) => Err(self
-                .guest
-                .broken(format!("it cannot say what it is: {}", describe(&error)))),
+            Ok(Err(error)) => Err(self.guest.mute(&error)),
             Err(error) => Err(self.guest.failed(self.guest.failure(&store, error))),
         }
     }

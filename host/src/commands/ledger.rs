@@ -58,7 +58,7 @@ async fn show(database: &Database, session: Option<String>, json: bool) -> Resul
     if json {
         output::write("\n]}\n")?;
     } else if first {
-        eprintln!("the ledger is empty");
+        output::note!("the ledger is empty");
     }
     Ok(())
 }
@@ -122,7 +122,7 @@ pub(crate) async fn steps(
             let verification = remembered.map_or_else(String::new, |fact| {
                 format!(" ({})", fact.verification.name())
             });
-            eprintln!(
+            output::note!(
                 "  [{:>3}] {:<18} {}{verification}",
                 entry.index,
                 entry.kind.name(),
@@ -130,7 +130,7 @@ pub(crate) async fn steps(
             );
             for fact in facts_of_snippet(entry) {
                 if let Some(fact) = memory.find(fact).await? {
-                    eprintln!("        \u{2022} {}", fact_line(&fact));
+                    output::note!("        \u{2022} {}", fact_line(&fact));
                 }
             }
         }

@@ -101,7 +101,7 @@ async fn list(view: &View, resource: &ResourceRef, json: bool) -> Result<(), Fai
         }));
     }
     if profile.is_empty() && working.is_empty() && facts.is_empty() {
-        eprintln!(
+        output::note!(
             "nothing is remembered of {}",
             output::one_line(&resource.resource, 100)
         );
@@ -194,7 +194,7 @@ impl Recall {
             }));
         }
         if recalled.facts.is_empty() {
-            eprintln!("nothing that is remembered answers this");
+            output::note!("nothing that is remembered answers this");
         }
         for found in &recalled.facts {
             output::line(&format!(
@@ -272,7 +272,7 @@ async fn set(
             "resource": resource.resource, "key": key, "value": value,
         }));
     }
-    eprintln!(
+    output::note!(
         "set `{}` of {}",
         output::one_line(key, 100),
         output::one_line(&resource.resource, 100)
@@ -298,7 +298,7 @@ async fn forget(
             "resource": resource.resource, "facts": facts, "keys": keys,
         }))?;
     } else {
-        eprintln!("forgot {facts} facts and {keys} keys");
+        output::note!("forgot {facts} facts and {keys} keys");
     }
     if forgotten < asked {
         return Err(Failure::new(

@@ -33,7 +33,7 @@ async fn list(backend: &OpenSandboxBackend, json: bool) -> Result<(), Failure> {
         return output::json(&json!({ "sandboxes": sandboxes }));
     }
     if sandboxes.is_empty() {
-        eprintln!("no sandbox is there");
+        output::note!("no sandbox is there");
     }
     for sandbox in &sandboxes {
         let label = |name: &str| {
@@ -70,7 +70,7 @@ async fn down(app: &App, place: &Place, json: bool) -> Result<(), Failure> {
         if json {
             return output::json(&json!({ "stopped": false, "sandboxes": 0 }));
         }
-        eprintln!("no server that `host sandbox init` started runs");
+        output::note!("no server that `host sandbox init` started runs");
         return Ok(());
     };
     let backend = app.opensandbox()?;
@@ -89,6 +89,6 @@ async fn down(app: &App, place: &Place, json: bool) -> Result<(), Failure> {
     if json {
         return output::json(&json!({ "stopped": true, "sandboxes": deleted }));
     }
-    eprintln!("deleted {deleted} sandboxes and stopped the server");
+    output::note!("deleted {deleted} sandboxes and stopped the server");
     Ok(())
 }

@@ -33,7 +33,10 @@ pub(crate) async fn run(
         return output::json(&json!({ "sessions": sessions }));
     }
     if sessions.is_empty() {
-        eprintln!("there is no session yet; `host run support-agent` begins one");
+        let whose = resource.map_or_else(String::new, |resource| {
+            format!(" of {}", output::one_line(&resource.resource, 100))
+        });
+        output::note!("there is no session{whose} yet; `host run support-agent` begins one");
         return Ok(());
     }
     output::line(&format!(

@@ -23,7 +23,7 @@ pub(super) async fn reindex(app: &App, resource: &ResourceRef, json: bool) -> Re
     let known = database.model_dimensions(model).await?;
     if let Some(known) = known.filter(|known| *known != dimensions) {
         database.drop_model(model).await?;
-        eprintln!(
+        output::note!(
             "`{model}` had {known} dimensions and has {dimensions} now: its old vectors, of all customers, were dropped"
         );
     }
@@ -38,7 +38,7 @@ pub(super) async fn reindex(app: &App, resource: &ResourceRef, json: bool) -> Re
             "resource": resource.resource, "model": model, "embedded": embedded,
         }));
     }
-    eprintln!("gave {embedded} facts vectors of `{model}`");
+    output::note!("gave {embedded} facts vectors of `{model}`");
     Ok(())
 }
 
@@ -99,7 +99,7 @@ pub(crate) async fn warn_of_unembedded(
         None => page.facts.len().to_string(),
     };
     let name = output::one_line(&resource.resource, 100);
-    eprintln!(
+    output::note!(
         "note: {count} facts of {name} have no vectors of `{}` and are found by their words only; `host memory reindex --resource {name}` embeds them",
         output::one_line(model, 100)
     );

@@ -36,14 +36,14 @@ impl Show {
             } else {
                 "begun"
             };
-            eprintln!(
+            output::note!(
                 "session {} {verb} for {}",
                 session.id,
                 output::one_line(&session.resource.resource, 100)
             );
         }
         if self.interactive && !self.json {
-            eprintln!("Type a message and press Enter; Ctrl-D ends.");
+            output::note!("Type a message and press Enter; Ctrl-D ends.");
         }
         Ok(())
     }
@@ -78,10 +78,10 @@ impl Show {
                 if !emitted.is_empty() {
                     output::line("")?;
                 }
-                eprintln!("error: {}", failure.message());
+                output::note!("error: {}", failure.message());
                 let details = failure.details();
                 if !details.is_empty() {
-                    eprintln!("\n{}", details.trim_end());
+                    output::note!("\n{}", details.trim_end());
                 }
                 Ok(())
             }

@@ -63,16 +63,16 @@ pub(super) async fn init(
         }));
     }
     if runs && !wrote {
-        eprintln!(
+        output::note!(
             "an OpenSandbox server answers at {url} and {} says so: nothing to do",
             file.display()
         );
         return Ok(());
     }
     if wrote {
-        eprintln!("wrote {}: sandboxes come from {url}", file.display());
+        output::note!("wrote {}: sandboxes come from {url}", file.display());
     }
-    eprintln!("`host doctor` runs a command in one; `host sandbox down` stops the server");
+    output::note!("`host doctor` runs a command in one; `host sandbox down` stops the server");
     Ok(())
 }
 
@@ -82,7 +82,7 @@ fn start(place: &Place, arguments: &InitArguments, key: &str) -> Result<(), Fail
         running.stop()?;
     }
     let engine = Engine::find(arguments.engine)?;
-    eprintln!("found {}", engine.words());
+    output::note!("found {}", engine.words());
     let program = server_program(place)?;
     check_port(arguments.port)?;
     let configuration = place.file("server.toml");
@@ -103,7 +103,7 @@ fn start(place: &Place, arguments: &InitArguments, key: &str) -> Result<(), Fail
         server.env("DOCKER_HOST", address);
         wait_for_file(&socket)?;
     }
-    eprintln!("starting the server");
+    output::note!("starting the server");
     place.start(&mut server)
 }
 
@@ -159,7 +159,7 @@ fn server_program(place: &Place) -> Result<PathBuf, Failure> {
             ),
         ));
     }
-    eprintln!("installing {SERVER} into {}", venv.display());
+    output::note!("installing {SERVER} into {}", venv.display());
     let _working = progress::after_a_moment("installing the server");
     for mut step in steps {
         let ran = step.output().map_err(|error| {
@@ -248,7 +248,7 @@ async fn wait(place: &Place, backend: &OpenSandboxBackend, url: &str) -> Result<
     let asked = Instant::now();
     loop {
         let Err(error) = backend.list().await else {
-            eprintln!("the server answers at {url}");
+            output::note!("the server answers at {url}");
             return Ok(());
         };
         let gone = place.running().is_none();
