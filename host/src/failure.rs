@@ -38,6 +38,11 @@ impl Failure {
         self
     }
 
+    /// What failed, why, and what to do next.
+    pub(crate) fn message(&self) -> &str {
+        &self.message
+    }
+
     pub(crate) fn code(&self) -> u8 {
         self.code as u8
     }

@@ -64,11 +64,25 @@ fn an_empty_pipe_is_no_turn() {
 }
 
 #[test]
-fn a_line_that_is_no_text_ends_the_conversation_with_the_reason() {
+fn a_line_that_is_no_text_costs_that_message_and_no_other() {
     let folder = Folder::new();
-    let ran = folder.host_with_input(&["run", UNRULY_AGENT], b"emit one\n\xff\xfe\nemit two\n");
-    assert!(ran.stdout.contains("one"), "{ran:?}");
-    ran.failed(2, &["not UTF-8", "iconv"]);
+    let input = b"emit one\n\xff\xfe\nemit three\n";
+    let ran = folder.host_with_input(&["run", UNRULY_AGENT], input);
+    assert!(
+        ran.stdout.contains("one") && ran.stdout.contains("three"),
+        "{ran:?}"
+    );
+    // A message that got no reply is told at the end.
+    ran.failed(4, &["line 2", "not UTF-8", "iconv"]);
+    let ran = folder.host_with_input(&["run", UNRULY_AGENT, "--json"], input);
+    let objects: Vec<serde_json::Value> = ran
+        .stdout
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect();
+    assert_eq!(objects.len(), 3, "{ran:?}");
+    assert_eq!(objects[1]["error"]["code"], "message");
+    assert_eq!(objects[2]["reply"], "three");
     let sessions = folder.host(&["sessions", "--json"]).succeeded().json();
     assert_eq!(sessions["sessions"][0]["status"], "ended");
 }
@@ -76,10 +90,10 @@ fn a_line_that_is_no_text_ends_the_conversation_with_the_reason() {
 #[test]
 fn a_message_that_is_too_long_is_refused_with_its_bound() {
     let folder = Folder::new();
-    let long = "x".repeat(300 * 1024);
-    folder
-        .host_with_input(&["run", UNRULY_AGENT], long.as_bytes())
-        .failed(2, &["262144", "message-bytes"]);
+    let long = format!("{}\nemit after\n", "x".repeat(300 * 1024));
+    let ran = folder.host_with_input(&["run", UNRULY_AGENT], long.as_bytes());
+    assert_eq!(ran.stdout.trim(), "after");
+    ran.failed(4, &["line 1", "262144", "message-bytes"]);
 }
 
 #[test]

@@ -18,7 +18,7 @@ use crate::commands::memory::reindex::warn_of_unembedded;
 use crate::config::PluginChoice;
 use crate::failure::{ExitCode, Failure};
 use crate::session::{Parts, Session, TurnFailure, TurnReport};
-use conversation::Messages;
+use conversation::{Message, Messages};
 use show::Show;
 
 pub(crate) async fn run(app: &App, arguments: RunArguments, json: bool) -> Result<(), Failure> {
@@ -93,7 +93,15 @@ async fn talk(
         let Some(message) = message else {
             return Ok(failed);
         };
-        let report = one_turn(session, message?, show).await?;
+        let message = match message? {
+            Message::Text(text) => text,
+            Message::Unfit(failure) => {
+                show.unfit(session, &failure)?;
+                failed += 1;
+                continue;
+            }
+        };
+        let report = one_turn(session, message, show).await?;
         if with_steps {
             steps(database, &session.id, &session.resource, report.first_entry).await?;
         }

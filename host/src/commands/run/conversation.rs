@@ -12,13 +12,23 @@ use crate::failure::{ExitCode, Failure};
 /// Lines that a terminal's history remembers.
 const HISTORY_LINES: usize = 1_000;
 
+/// What a source gives.
+pub(super) enum Message {
+    /// Something to handle.
+    Text(String),
+    /// A line that no agent can be given; the next one may be another matter.
+    Unfit(Failure),
+}
+
+type Given = Option<Result<Message, Failure>>;
+
 /// A source of messages.
 pub(super) enum Messages {
     /// The one that was given with `--message`.
     One(Option<String>),
     /// Lines that a thread reads, one for each time it is asked.
     Lines {
-        ask: mpsc::Sender<oneshot::Sender<Option<Result<String, Failure>>>>,
+        ask: mpsc::Sender<oneshot::Sender<Given>>,
         terminal: bool,
     },
 }
@@ -55,10 +65,10 @@ impl Messages {
         matches!(self, Self::Lines { terminal: true, .. })
     }
 
-    /// The next message; none at the end.
-    pub(super) async fn next(&mut self) -> Option<Result<String, Failure>> {
+    /// The next message; none at the end. An error ends the conversation.
+    pub(super) async fn next(&mut self) -> Given {
         match self {
-            Self::One(message) => message.take().map(Ok),
+            Self::One(message) => message.take().map(|text| Ok(Message::Text(text))),
             Self::Lines { ask, .. } => {
                 let (answer, answered) = oneshot::channel();
                 ask.send(answer).await.ok()?;
@@ -68,15 +78,17 @@ impl Messages {
     }
 }
 
-type Asked = mpsc::Receiver<oneshot::Sender<Option<Result<String, Failure>>>>;
+type Asked = mpsc::Receiver<oneshot::Sender<Given>>;
 
 fn read_pipe(mut asked: Asked) {
     let mut input = std::io::stdin().lock();
+    let mut number = 0;
     while let Some(answer) = asked.blocking_recv() {
         let message = loop {
-            match pipe_line(&mut input) {
+            number += 1;
+            match pipe_line(&mut input, number) {
                 // Blank lines separate; they say nothing.
-                Some(Ok(line)) if line.trim().is_empty() => {}
+                Some(Ok(Message::Text(line))) if line.trim().is_empty() => {}
                 message => break message,
             }
         };
@@ -88,33 +100,57 @@ fn read_pipe(mut asked: Asked) {
     }
 }
 
-fn pipe_line(input: &mut impl BufRead) -> Option<Result<String, Failure>> {
+fn pipe_line(input: &mut impl BufRead, number: u64) -> Given {
     let mut bytes = Vec::new();
-    // One byte more than is allowed tells a line that is too long.
-    let bound = limits::MESSAGE_BYTES as u64 + 2;
-    let mut bounded = std::io::Read::take(&mut *input, bound);
-    match bounded.read_until(b'\n', &mut bytes) {
+    // A line ending more than is allowed tells a line that is too long.
+    let bound = limits::MESSAGE_BYTES + 2;
+    let mut bounded = std::io::Read::take(&mut *input, bound as u64);
+    let read = bounded.read_until(b'\n', &mut bytes);
+    let broken = |error: std::io::Error| {
+        Failure::new(
+            ExitCode::Other,
+            format!("standard input cannot be read: {error}"),
+        )
+    };
+    match read {
         Ok(0) => return None,
         Ok(_) => {}
-        Err(error) => {
-            return Some(Err(Failure::new(
-                ExitCode::Other,
-                format!("standard input cannot be read: {error}"),
-            )));
-        }
+        Err(error) => return Some(Err(broken(error))),
     }
-    if bytes.ends_with(b"\n") {
+    let whole = bytes.ends_with(b"\n");
+    if whole {
         bytes.pop();
         if bytes.ends_with(b"\r") {
             bytes.pop();
         }
     }
-    Some(String::from_utf8(bytes).map_err(|_| {
-        Failure::new(
-            ExitCode::Usage,
-            "a line of standard input is not UTF-8; convert it, with `iconv` for example",
-        )
+    if bytes.len() > limits::MESSAGE_BYTES {
+        // What is left of it is no message of its own.
+        if !whole && let Err(error) = input.skip_until(b'\n') {
+            return Some(Err(broken(error)));
+        }
+        return Some(Ok(unfit(
+            number,
+            format!(
+                "has more than {} bytes, which is all that a message may have (message-bytes)",
+                limits::MESSAGE_BYTES
+            ),
+        )));
+    }
+    Some(Ok(match String::from_utf8(bytes) {
+        Ok(text) => Message::Text(text),
+        Err(_) => unfit(
+            number,
+            "is not UTF-8; convert it, with `iconv` for example".into(),
+        ),
     }))
+}
+
+fn unfit(number: u64, what: String) -> Message {
+    Message::Unfit(Failure::new(
+        ExitCode::Usage,
+        format!("line {number} of standard input {what}"),
+    ))
 }
 
 fn read_terminal(mut asked: Asked, history: &std::path::Path) {
@@ -138,7 +174,7 @@ fn read_terminal(mut asked: Asked, history: &std::path::Path) {
                     let _ = editor.add_history_entry(&line);
                     // What cannot be kept is no reason to stop a conversation.
                     let _ = editor.append_history(history);
-                    break Some(Ok(line));
+                    break Some(Ok(Message::Text(line)));
                 }
                 Err(ReadlineError::Eof | ReadlineError::Interrupted) => break None,
                 Err(error) => {
@@ -174,10 +210,17 @@ mod tests {
 
     fn lines(bytes: &[u8]) -> Vec<Result<String, String>> {
         let mut input = bytes;
-        std::iter::from_fn(|| pipe_line(&mut input))
-            .map(|line| line.map_err(|failure| failure.to_string()))
-            .take(5)
-            .collect()
+        let mut number = 0;
+        std::iter::from_fn(|| {
+            number += 1;
+            pipe_line(&mut input, number)
+        })
+        .map(|line| match line {
+            Ok(Message::Text(text)) => Ok(text),
+            Ok(Message::Unfit(failure)) | Err(failure) => Err(failure.to_string()),
+        })
+        .take(5)
+        .collect()
     }
 
     #[test]
@@ -189,12 +232,22 @@ mod tests {
     }
 
     #[test]
-    fn a_line_that_is_no_text_is_refused() {
-        assert!(
-            lines(b"\xff\xfe\n")[0]
-                .as_ref()
-                .unwrap_err()
-                .contains("not UTF-8")
-        );
+    fn a_line_that_is_no_message_is_told_by_its_number_and_the_next_one_read() {
+        let refused = |line: &[u8], words: &str| {
+            let mut bytes = b"one\n".to_vec();
+            bytes.extend(line);
+            bytes.extend(b"\nthree\n");
+            let read = lines(&bytes);
+            assert_eq!(read.len(), 3, "{read:?}");
+            assert_eq!(read[2], Ok("three".into()));
+            let told = read[1].as_ref().unwrap_err();
+            assert!(told.contains("line 2") && told.contains(words), "{told}");
+        };
+        refused(b"\xff\xfe", "not UTF-8");
+        for more in [1, 2, 3, 1_000_000] {
+            refused(&vec![b'a'; limits::MESSAGE_BYTES + more], "message-bytes");
+        }
+        let longest = vec![b'a'; limits::MESSAGE_BYTES];
+        assert!(lines(&longest)[0].is_ok());
     }
 }

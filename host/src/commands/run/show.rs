@@ -88,6 +88,24 @@ impl Show {
         }
     }
 
+    /// Tells of a message that no agent was given.
+    pub(super) fn unfit(&self, session: &Session, failure: &Failure) -> Result<(), Failure> {
+        if !self.json {
+            output::note!("{failure}");
+            return Ok(());
+        }
+        output::json(&json!({
+            "session": session.id,
+            "resource": session.resource.resource,
+            "turn": null,
+            "reply": null,
+            "data": null,
+            "emitted": "",
+            "sandbox": session.sandbox(),
+            "error": { "code": "message", "message": failure.message(), "details": "" },
+        }))
+    }
+
     fn turn_as_json(&self, session: &Session, report: &TurnReport) -> Result<(), Failure> {
         let (reply, data, error) = match &report.outcome {
             Ok(reply) => (Some(&reply.text), reply.data.as_ref(), None),
