@@ -256,3 +256,17 @@ fn a_host_that_is_killed_loses_nothing_that_it_acknowledged() {
     folder.unruly("remember one more").succeeded();
     assert_eq!(folder.facts("jordan").len(), 6);
 }
+
+#[test]
+fn doctor_tells_of_a_data_folder_that_no_run_could_use() {
+    let folder = Folder::new();
+    folder.write("file", "");
+    for data in ["file", "file/below"] {
+        let doctor = folder.host(&["doctor", "--data", data]);
+        assert_eq!(doctor.code, Some(1), "{data}: {doctor:?}");
+        let told = format!("{}{}", doctor.stdout, doctor.stderr);
+        assert!(told.contains("--data"), "{data}: {told}");
+        let ran = folder.say("support-agent", "Hello", &["--data", data]);
+        assert_eq!(ran.code, Some(5), "{data}: {ran:?}");
+    }
+}

@@ -1,6 +1,8 @@
 //! `host doctor`: whether this machine, the configuration and the data are as
 //! they should be.
 
+use std::path::Path;
+
 use serde::Serialize;
 
 use crate::app::App;
@@ -62,6 +64,9 @@ fn configuration(app: &App) -> Finding {
 
 async fn database(app: &App) -> Finding {
     let path = app.database_path();
+    if let Err(reason) = writable(&path) {
+        return finding("memory", Err(reason));
+    }
     if !path.exists() {
         return finding(
             "memory",
@@ -101,6 +106,26 @@ async fn database(app: &App) -> Finding {
             )),
         },
     )
+}
+
+/// Whether a run could write to the database, or make it with its folder.
+fn writable(database: &Path) -> Result<(), String> {
+    let there = database
+        .ancestors()
+        .find(|path| path.exists())
+        .unwrap_or(Path::new("/"));
+    if there != database && !there.is_dir() {
+        return Err(format!(
+            "{} is no folder; name another one with --data",
+            there.display()
+        ));
+    }
+    rustix::fs::access(there, rustix::fs::Access::WRITE_OK).map_err(|error| {
+        format!(
+            "{} cannot be written ({error}); give this user the right, or name another folder with --data",
+            there.display()
+        )
+    })
 }
 
 async fn sandbox(app: &App) -> Finding {
