@@ -52,8 +52,11 @@ pub struct Database {
 
 struct Inner {
     path: PathBuf,
-    writer: Writer,
+    // Closed before the writer, as fields are in their order: of two connections
+    // that close at the same time each takes the other for one that goes on, and
+    // the log is left behind, with what was forgotten.
     readers: Readers,
+    writer: Writer,
 }
 
 impl std::fmt::Debug for Database {
