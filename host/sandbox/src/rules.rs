@@ -1,9 +1,12 @@
 //! The rules that a command keeps before anything is started.
 
+use std::sync::Arc;
+
 use keepsake_types::limits::{
     CHECKPOINT_NAME_BYTES, COMMAND_LINE_BYTES, EXEC_ENVIRONMENT_BYTES, EXEC_STDIN_BYTES,
-    SANDBOX_PATH_BYTES,
+    SANDBOX_EXECUTIONS, SANDBOX_PATH_BYTES,
 };
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use crate::paths::WORK;
 use crate::{Command, SandboxError};
@@ -88,4 +91,17 @@ pub(crate) fn check_checkpoint_name(name: &str) -> Result<(), SandboxError> {
         )));
     }
     Ok(())
+}
+
+/// A place among the commands that run in one sandbox, given back when it is
+/// dropped.
+pub(crate) fn command_slot(slots: &Arc<Semaphore>) -> Result<OwnedSemaphorePermit, SandboxError> {
+    Arc::clone(slots)
+        .try_acquire_owned()
+        .map_err(|_| SandboxError::Limit {
+            name: "sandbox-executions",
+            message: format!(
+                "{SANDBOX_EXECUTIONS} commands run in the sandbox already; wait for one"
+            ),
+        })
 }

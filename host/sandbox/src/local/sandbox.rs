@@ -18,7 +18,7 @@ use super::supervise::{Order, supervise};
 use super::tree::{self, Bounds};
 use super::{Isolation, Shared, bubblewrap, processes, removal};
 use crate::paths::WorkPath;
-use crate::rules::{check_checkpoint_name, check_command, check_environment};
+use crate::rules::{check_checkpoint_name, check_command, check_environment, command_slot};
 use crate::{
     CheckpointInfo, Command, Execution, FileInfo, Metrics, Sandbox, SandboxError, SandboxRequest,
 };
@@ -162,15 +162,7 @@ impl Sandbox for LocalSandbox {
         let inner = &self.inner;
         let directory = check_command(&command)?;
         let call = inner.enter().await?;
-        let slot =
-            Arc::clone(&inner.slots)
-                .try_acquire_owned()
-                .map_err(|_| SandboxError::Limit {
-                    name: "sandbox-executions",
-                    message: format!(
-                        "{SANDBOX_EXECUTIONS} commands run in the sandbox already; wait for one"
-                    ),
-                })?;
+        let slot = command_slot(&inner.slots)?;
         let mut environment: Vec<_> = inner.request.environment.clone().into_iter().collect();
         environment.extend(command.environment);
         let order = Order {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use async_trait::async_trait;
-use keepsake_types::limits::{SANDBOX_CHECKPOINTS, SANDBOX_EXECUTIONS};
+use keepsake_types::limits::SANDBOX_CHECKPOINTS;
 use tokio::runtime::Handle;
 use tokio::sync::{Semaphore, TryAcquireError};
 use uuid::Uuid;
@@ -14,7 +14,7 @@ use super::create::{Source, create};
 use super::failure::clean;
 use super::{check_id, execution, files, scripts};
 use crate::paths::WorkPath;
-use crate::rules::{check_checkpoint_name, check_command};
+use crate::rules::{check_checkpoint_name, check_command, command_slot};
 use crate::{
     CheckpointInfo, Command, Execution, ExitStatus, FileInfo, Metrics, Sandbox, SandboxError,
 };
@@ -115,14 +115,7 @@ impl Sandbox for OpenSandbox {
     async fn start(&self, command: Command) -> Result<Box<dyn Execution>, SandboxError> {
         check_command(&command)?;
         self.core.enter()?;
-        let slot = Arc::clone(&self.core.slots)
-            .try_acquire_owned()
-            .map_err(|_| SandboxError::Limit {
-                name: "sandbox-executions",
-                message: format!(
-                    "{SANDBOX_EXECUTIONS} commands run in the sandbox already; wait for one"
-                ),
-            })?;
+        let slot = command_slot(&self.core.slots)?;
         execution::start(&self.core, command, slot).await
     }
 

@@ -48,8 +48,6 @@ impl Names {
         let pair = |recorded: &str, here: String| (recorded.to_owned(), here);
         Self {
             pairs: vec![
-                // One body lies in base64, where the folder kept its first name.
-                pair("\"/work/", "\"/data/".to_owned()),
                 pair("filename=\"work\"", "filename=\"data\"".to_owned()),
                 pair("/data", format!("{scratch}/data")),
                 pair("/tmp/survived", format!("{scratch}/tmp/survived")),
