@@ -2,7 +2,7 @@
 
 CARGO ?= cargo
 
-.PHONY: build demo demo-nvidia test test-opensandbox bench lint bubblewrap target clean-demo
+.PHONY: build compile demo demo-nvidia test test-opensandbox bench eval torture lint bubblewrap target clean-demo
 
 # The host with the plugins it ships inside it: target/release/host.
 build: target
@@ -25,6 +25,15 @@ clean-demo:
 test: target bubblewrap
 	$(CARGO) test --release --workspace
 
+# Everything that the tests run, and nothing run yet. A compiler has crashed on
+# a busy machine: it gets more stack, and a second try, which costs nothing
+# where the sources are wrong.
+compile: target
+	@RUST_MIN_STACK=16777216 $(CARGO) test --release --workspace --no-run || { \
+	  echo "compiling failed; trying once more"; \
+	  RUST_MIN_STACK=16777216 $(CARGO) test --release --workspace --no-run; \
+	}
+
 # What needs containers: a real OpenSandbox server on podman.
 test-opensandbox: target
 	@tests/opensandbox/run.sh
@@ -33,6 +42,14 @@ test-opensandbox: target
 bench: build
 	$(CARGO) bench --profile release --package keepsake-bench
 	@$(CARGO) run --release --quiet --package keepsake-bench --bin performance-table target/criterion
+
+# Measures how well memory recalls, on the questions in tests/eval/data.
+eval: build
+	@$(CARGO) run --release --quiet --package keepsake-eval
+
+# Kills a host that writes, 200 times, and looks for what it had acknowledged.
+torture: target
+	KEEPSAKE_ROUNDS=200 $(CARGO) test --release --package keepsake-storage --test storage -- crash::
 
 lint: target
 	$(CARGO) fmt --all --check

@@ -12,6 +12,19 @@ pub mod agent_plugin {
     });
 }
 
+pub mod summarizing {
+    wit_bindgen::generate!({
+        world: "summarizing",
+        path: "../wit",
+        pub_export_macro: true,
+        export_macro_name: "export_summarizer",
+        with: {
+            "keepsake:host/types@0.1.0": crate::bindings::agent_plugin::keepsake::host::types,
+            "keepsake:host/memory@0.1.0": crate::bindings::agent_plugin::keepsake::host::memory,
+        },
+    });
+}
+
 pub mod embedding_provider {
     wit_bindgen::generate!({
         world: "embedding-provider",

@@ -80,6 +80,14 @@ impl Error {
         Self::Invalid(message.into())
     }
 
+    /// An [`Error::Invalid`] about an operator's setting that cannot be used. `rule`
+    /// says what is wrong, as a sentence whose subject is the setting.
+    pub fn bad_setting(key: &str, rule: &str) -> Self {
+        Self::Invalid(format!(
+            "the setting `{key}` {rule}; change it in the host's configuration"
+        ))
+    }
+
     /// An [`Error::Unavailable`] that says nothing of when to try again.
     pub fn unavailable(message: impl Into<String>) -> Self {
         Self::Unavailable {

@@ -6,15 +6,16 @@ use std::cell::RefCell;
 use std::rc::Rc;
 use std::sync::Once;
 
-use crate::bindings::{agent_plugin, embedding_provider, model_provider};
+use crate::bindings::{agent_plugin, embedding_provider, model_provider, summarizing};
 use crate::component::{AgentHost, ProviderHost};
 use crate::context::Context;
 use crate::embeddings::Kind;
 use crate::error::{Error, Result};
+use crate::memory::Fact;
 use crate::model::{
     Answer, Delta, FinishReason, Message, Request, Response, Role, ToolCall, ToolDefinition,
 };
-use crate::plugin::{Agent, EmbeddingProvider, ModelProvider, Turn};
+use crate::plugin::{Agent, EmbeddingProvider, ModelProvider, Summarizer, Turn};
 use crate::session::Session;
 use crate::wit::types;
 
@@ -58,6 +59,23 @@ pub fn handle<A: Agent>(
         text: reply.text,
         data: reply.data.map(|data| data.to_string()),
     })
+}
+
+pub fn summarize<S: Summarizer>(
+    facts: &[Fact],
+    most: u32,
+) -> Told<Vec<summarizing::exports::keepsake::host::summarizer::Summary>> {
+    report_panics();
+    let summaries = S::summarize(&Session::new(Rc::new(AgentHost)), facts, most as usize)?;
+    Ok(summaries
+        .into_iter()
+        .map(
+            |summary| summarizing::exports::keepsake::host::summarizer::Summary {
+                content: summary.content,
+                of: summary.of,
+            },
+        )
+        .collect())
 }
 
 fn context() -> Context {

@@ -62,12 +62,10 @@ pub(crate) trait ScopeHost {
     fn list_facts(&self, page: &wit::types::Page) -> Result<FactPage>;
     fn forget(&self, ids: &[String]) -> Result<u64>;
     fn expire(&self, id: &str, at: u64) -> Result<bool>;
+    fn compact(&self, options: &wit::memory::CompactOptions) -> Result<Compaction>;
     fn snippet(&self, options: &wit::memory::SnippetOptions) -> Result<String>;
     fn episodes(&self, options: &wit::memory::EpisodeOptions) -> Result<EpisodePage>;
 
-    fn compact(&self, _options: &wit::memory::CompactOptions) -> Result<Compaction> {
-        Err(not_simulated("compact"))
-    }
     fn fork(&self, _child: &str) -> Result<Box<dyn BranchHost>> {
         Err(not_simulated("fork"))
     }

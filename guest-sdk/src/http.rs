@@ -40,6 +40,7 @@ mod refusal;
 mod request;
 mod response;
 mod retry;
+mod service;
 
 use std::rc::Rc;
 use std::time::{Duration, SystemTime};
@@ -52,6 +53,7 @@ pub use refusal::{REFUSAL_BYTES, REFUSAL_TEXT_BYTES, Refusal};
 pub use request::{Request, Timeouts};
 pub use response::{Body, Response};
 pub use retry::Retry;
+pub use service::Service;
 
 #[cfg(target_arch = "wasm32")]
 pub(crate) use outgoing::Outgoing;

@@ -37,7 +37,9 @@ pub use memory_tools::{
     RememberFact, Source, fact_as_json, get_working_memory, memory_tools, recall_facts,
     remember_fact, remembered_as_json, set_working_memory,
 };
-pub use plugin::{Agent, Description, EmbeddingProvider, ModelProvider, Reply, Turn};
+pub use plugin::{
+    Agent, Description, EmbeddingProvider, ModelProvider, Reply, Summarizer, Summary, Turn,
+};
 pub use schemars;
 pub use session::{Session, SessionInfo};
 
@@ -50,8 +52,10 @@ const WIT_VERSION: &[u8; 5] = b"0.1.0";
 #[cfg(target_arch = "wasm32")]
 pub mod __private {
     pub use crate::bindings::agent_plugin::keepsake::host::types;
-    pub use crate::bindings::{agent_plugin, embedding_provider, model_provider};
-    pub use crate::exports::{Running, chat, describe, embed, embedding_info, handle, model_info};
+    pub use crate::bindings::{agent_plugin, embedding_provider, model_provider, summarizing};
+    pub use crate::exports::{
+        Running, chat, describe, embed, embedding_info, handle, model_info, summarize,
+    };
     pub const WIT_VERSION: &[u8; 5] = crate::WIT_VERSION;
 }
 

@@ -254,10 +254,12 @@ impl Scope {
         self.host.expire(id, at)
     }
 
-    /// Lets old facts go.
+    /// Lets old facts go for good: first those past the age, then those beyond
+    /// the number, verified ones last. Where the agent is a
+    /// [`Summarizer`](crate::Summarizer), its summaries take their place.
     ///
     /// # Errors
-    /// When the memory cannot be reached.
+    /// [`Error::Unavailable`] when the summarizer fails: the facts stay.
     pub fn compact(&self, options: &CompactOptions) -> Result<Compaction> {
         self.host.compact(options)
     }

@@ -153,19 +153,28 @@ pub struct RememberFact {
     pub attribute: Option<String>,
     /// Further values as an object, such as {"order": "A-1042"}.
     pub metadata: Option<Map<String, Value>>,
+    /// The ids of known facts that this one replaces, because they do not hold any more.
+    pub supersedes: Option<Vec<String>>,
+    /// True stores the fact beside known ones that say nearly the same.
+    pub keep: Option<bool>,
 }
 
 impl From<RememberFact> for NewFact {
     fn from(arguments: RememberFact) -> Self {
+        let fact = match arguments.keep {
+            Some(true) => Self::new(arguments.content).keep(),
+            _ => Self::new(arguments.content),
+        };
         Self {
             source: arguments.source.map(EntryRef::from),
+            supersedes: arguments.supersedes.unwrap_or_default(),
             quote: arguments.quote,
             subject: arguments.subject,
             attribute: arguments.attribute,
             metadata: arguments
                 .metadata
                 .map(|members| Value::Object(members).to_string()),
-            ..Self::new(arguments.content)
+            ..fact
         }
     }
 }
@@ -219,7 +228,8 @@ pub fn recall_facts() -> Tool<'static> {
     )
 }
 
-/// What became of a fact, as `remember_fact` answers it.
+/// What became of a fact, as `remember_fact` answers it. Where nothing was
+/// stored, `note` says what a model can do.
 pub fn remembered_as_json(remembered: &Remembered) -> Value {
     let outcome = match remembered.outcome {
         Outcome::Stored => "stored",
@@ -230,7 +240,19 @@ pub fn remembered_as_json(remembered: &Remembered) -> Value {
         Outcome::Echo => "echo",
     };
     let near: Vec<Value> = remembered.near.iter().map(fact_as_json).collect();
-    json!({ "outcome": outcome, "fact": fact_as_json(&remembered.fact), "near": near })
+    let mut answer =
+        json!({ "outcome": outcome, "fact": fact_as_json(&remembered.fact), "near": near });
+    let note = match remembered.outcome {
+        Outcome::NearDuplicate => {
+            "nothing was stored, because known facts in `near` say nearly the same. If they do, \
+             leave it. If they do not hold any more, call again with their ids in `supersedes`. If \
+             both hold and differ, call again with `keep` true"
+        }
+        Outcome::Echo => "nothing was stored: this was recalled in this conversation and is known",
+        _ => return answer,
+    };
+    answer["note"] = json!(note);
+    answer
 }
 
 /// A fact as the tools answer it.

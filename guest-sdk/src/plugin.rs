@@ -1,4 +1,5 @@
-//! What a plugin implements: one of three traits.
+//! What a plugin implements: one of three traits, and an agent one more if it
+//! likes.
 
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -7,6 +8,7 @@ use serde_json::Value;
 use crate::context::Context;
 use crate::embeddings::{EmbeddingInfo, Kind};
 use crate::error::{Error, Result};
+use crate::memory::Fact;
 use crate::model::{Answer, ModelInfo, Request};
 use crate::session::Session;
 
@@ -24,6 +26,49 @@ pub trait Agent {
     /// # Errors
     /// An error ends the turn, not the session; the operator sees its text.
     fn handle(session: &Session, turn: Turn) -> Result<Reply>;
+}
+
+/// An agent that can say facts in fewer words. Register it with
+/// [`register_summarizer!`](crate::register_summarizer), besides
+/// [`register_agent!`](crate::register_agent).
+///
+/// The host asks it when facts are let go because they are old or too many, and
+/// keeps its summaries in their place.
+pub trait Summarizer {
+    /// At most `most` summaries of facts, which come oldest first. All of the
+    /// facts are verified or none is: a summary is as verified as they were, and
+    /// must say nothing that they do not say. Facts that no summary stands for
+    /// go without one.
+    ///
+    /// # Errors
+    /// After an error the facts stay.
+    fn summarize(session: &Session, facts: &[Fact], most: usize) -> Result<Vec<Summary>>;
+}
+
+/// A text that stands for facts.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Summary {
+    /// From 1 byte to 64 KiB; a sentence or a few.
+    pub content: String,
+    /// The ids of the facts that it stands for; none means all that were given.
+    pub of: Vec<String>,
+}
+
+impl Summary {
+    /// A summary of all facts that were given.
+    pub fn new(content: impl Into<String>) -> Self {
+        Self {
+            content: content.into(),
+            of: Vec::new(),
+        }
+    }
+
+    /// The same, of these facts only.
+    #[must_use]
+    pub fn of<'a>(mut self, facts: impl IntoIterator<Item = &'a Fact>) -> Self {
+        self.of = facts.into_iter().map(|fact| fact.id.clone()).collect();
+        self
+    }
 }
 
 /// A plugin that turns texts into vectors. Register it with

@@ -29,6 +29,34 @@ macro_rules! register_agent {
     };
 }
 
+/// Lets an agent summarise facts that are let go: `register_summarizer!(MyAgent);`
+/// besides [`register_agent!`], where `MyAgent` implements
+/// [`Summarizer`](crate::Summarizer).
+#[macro_export]
+macro_rules! register_summarizer {
+    ($summarizer:ty) => {
+        #[cfg(target_arch = "wasm32")]
+        const _: () = {
+            use $crate::__private::summarizing::exports::keepsake::host::summarizer as exported;
+            struct Plugin;
+            impl exported::Guest for Plugin {
+                fn summarize(
+                    facts: ::std::vec::Vec<exported::Fact>,
+                    most: u32,
+                ) -> ::core::result::Result<
+                    ::std::vec::Vec<exported::Summary>,
+                    $crate::__private::types::Error,
+                > {
+                    $crate::__private::summarize::<$summarizer>(&facts, most)
+                }
+            }
+            $crate::__private::summarizing::export_summarizer!(
+                Plugin with_types_in $crate::__private::summarizing
+            );
+        };
+    };
+}
+
 /// Makes the crate an embedding provider, as [`register_agent!`] does an agent.
 #[macro_export]
 macro_rules! register_embedding_provider {

@@ -4,7 +4,8 @@
 //! Memory is kept in this process and behaves as the real one does in what an
 //! agent can see: working memory, profiles by merge patch, facts with sources
 //! that are checked against recorded commands, values that supersede older
-//! ones, recall by words, snippets in the host's form. Models and commands
+//! ones, the write gate's outcomes (near facts by their words, as no vectors
+//! are compared), recall by words, snippets in the host's form. Models and commands
 //! answer what the test says. What is not simulated answers
 //! [`Unsupported`](crate::Error::Unsupported).
 //!
@@ -30,7 +31,9 @@
 //! assert_eq!(host.profile()["name"], "Jordan");
 //! ```
 
+mod compact;
 mod completion;
+mod gate;
 #[cfg(feature = "http")]
 mod http;
 mod memory;
@@ -53,7 +56,7 @@ use crate::host::{
 use crate::log::Level;
 use crate::memory::Fact;
 use crate::model::{Answer, ModelInfo, Request, Response, ToolCall};
-use crate::plugin::{Agent, ModelProvider, Reply, Turn};
+use crate::plugin::{Agent, ModelProvider, Reply, Summarizer, Summary, Turn};
 use crate::sandbox::Command;
 use crate::session::{Session, SessionInfo};
 use crate::wit;
@@ -69,6 +72,7 @@ const RESOURCE: &str = "customer";
 
 type Model = dyn Fn(&Request) -> Result<Answer>;
 type Commands = dyn Fn(&Command) -> CommandAnswer;
+type Summarise = dyn Fn(&Session, &[Fact], usize) -> Result<Vec<Summary>>;
 
 /// The host of a test. Clones share everything.
 #[derive(Clone)]
@@ -97,6 +101,7 @@ struct Shared {
     answers: RefCell<VecDeque<Result<Response>>>,
     model: RefCell<Option<Box<Model>>>,
     commands: RefCell<Option<Box<Commands>>>,
+    summarizer: RefCell<Option<Rc<Summarise>>>,
     requests: RefCell<Vec<Request>>,
     emitted: RefCell<Vec<String>>,
     lines: RefCell<Vec<(Level, String)>>,
@@ -142,6 +147,14 @@ impl Host {
         self
     }
 
+    /// Several settings of the operator's.
+    #[must_use]
+    pub fn settings(self, settings: &[(&str, Value)]) -> Self {
+        settings
+            .iter()
+            .fold(self, |host, (key, value)| host.setting(key, value.clone()))
+    }
+
     /// What the model answers next, as text.
     #[must_use]
     pub fn model_says(self, text: &str) -> Self {
@@ -183,6 +196,15 @@ impl Host {
         self
     }
 
+    /// Who summarises facts that are let go; without it they just go.
+    #[must_use]
+    pub fn summarizer<S: Summarizer>(self) -> Self {
+        let summarize =
+            |session: &Session, facts: &[Fact], most: usize| S::summarize(session, facts, most);
+        *self.shared.summarizer.borrow_mut() = Some(Rc::new(summarize));
+        self
+    }
+
     /// Has a part answer with an error from now on.
     #[must_use]
     pub fn broken(self, part: Part, error: Error) -> Self {
@@ -211,6 +233,7 @@ impl Host {
     /// The agent's own.
     pub fn turn<A: Agent>(&self, message: &str) -> Result<Reply> {
         self.shared.emitted.borrow_mut().clear();
+        self.shared.store.shown.borrow_mut().clear();
         let turn = *self.shared.turn.borrow();
         self.record("turn-started", json!({ "turn": turn, "message": message }));
         let reply = A::handle(&self.session(), Turn::new(message));

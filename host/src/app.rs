@@ -1,25 +1,30 @@
 //! The one place that builds concrete things out of the configuration and
 //! wires them to each other.
 
+use std::future::Future;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
 use keepsake_plugin::{
-    AgentPlugin, CacheUse, ComponentCache, DEFAULT_INSTANCES, EmbeddingPlugin, HttpAccess,
-    LoadedPlugin, ModelPlugin, PluginEngine, PluginError, PluginSource, Settings,
+    AgentPlugin, CacheUse, ComponentCache, EmbeddingPlugin, GuestLimits, HttpAccess, LoadedPlugin,
+    ModelPlugin, PluginEngine, PluginError, PluginSource, Provider, Settings, Unready,
 };
 use keepsake_sandbox::{LocalBackend, LocalOptions, OpenSandboxBackend, SandboxBackend};
-use keepsake_storage::Database;
+use keepsake_storage::{Database, StorageError};
 use tokio::runtime::Handle;
-use tokio::task::JoinHandle;
+use tokio::task::{JoinError, JoinHandle};
 
 use crate::cli::SandboxChoice;
-use crate::config::{Config, PluginChoice};
+use crate::config::{Config, DEFAULT_EMBEDDINGS, DEFAULT_MODEL, PluginChoice};
 use crate::failure::{ExitCode, Failure};
 use crate::provider_access::http_access;
 
 /// Held by the plugin whose loading is shown.
 static COMPILING: Mutex<()> = Mutex::new(());
+
+/// Plugins that are alive at once in one program, which holds one conversation.
+/// Room for more would be prepared, page by page, at each start.
+const INSTANCES: u32 = 24;
 
 /// The database's name in the data folder.
 const DATABASE_FILE: &str = "keepsake.db";
@@ -43,6 +48,16 @@ impl App {
     /// The lines that a terminal's history remembers.
     pub(crate) fn history_path(&self) -> PathBuf {
         self.config.data.join("history")
+    }
+
+    /// Begins to open the database beside what goes on, where there is one. One
+    /// is made only once the plugins are known to be sound.
+    pub(crate) fn opening_database(&self) -> Opening {
+        let path = self.database_path();
+        let task = path
+            .is_file()
+            .then(|| tokio::spawn(Database::open(path.clone())));
+        Opening { path, task }
     }
 
     pub(crate) async fn database(&self) -> Result<Database, Failure> {
@@ -72,7 +87,7 @@ impl App {
                 .map_or_else(ComponentCache::disabled, ComponentCache::new),
         };
         Ok(Plugins {
-            engine: PluginEngine::new(DEFAULT_INSTANCES)?,
+            engine: PluginEngine::new(INSTANCES)?,
             cache,
             config: self.config.clone(),
         })
@@ -94,6 +109,49 @@ impl App {
         let sandbox = &self.config.sandbox;
         let options = sandbox.opensandbox.options(&sandbox.base)?;
         Ok(OpenSandboxBackend::new(options)?)
+    }
+}
+
+/// A database that may be open by now.
+pub(crate) struct Opening {
+    path: PathBuf,
+    task: Option<JoinHandle<Result<Database, StorageError>>>,
+}
+
+impl Opening {
+    /// The database, made if there is none.
+    pub(crate) async fn finish(self) -> Result<Database, Failure> {
+        let opened = match self.task {
+            Some(task) => task.await.map_err(broken_off)?,
+            None => Database::open(self.path).await,
+        };
+        Ok(opened?)
+    }
+}
+
+fn broken_off(error: JoinError) -> Failure {
+    Failure::new(
+        ExitCode::Other,
+        format!("the work was ended from within: {error}"),
+    )
+}
+
+/// A provider of the settings.
+pub(crate) struct Chosen<P> {
+    pub(crate) provider: Provider<P>,
+    /// It ships with the host, was compiled before and runs as it was tested, so
+    /// that nobody has to wait to hear that it works.
+    certain: bool,
+}
+
+impl<P: Send + Sync + 'static> Chosen<P> {
+    /// Makes it beside what goes on, and waits for it where it may fail.
+    pub(crate) async fn prepare(&self) -> Result<(), Unready> {
+        if self.certain {
+            self.provider.make_beside();
+            return Ok(());
+        }
+        self.provider.get().await.map(drop)
     }
 }
 
@@ -120,13 +178,16 @@ impl Plugins {
     }
 
     pub(crate) fn load(&self, choice: &PluginChoice) -> Result<LoadedPlugin, PluginError> {
-        let source = self.source(choice)?;
+        self.load_source(&self.source(choice)?)
+    }
+
+    fn load_source(&self, source: &PluginSource) -> Result<LoadedPlugin, PluginError> {
         // Of plugins that are loaded side by side, one shows that it takes long.
         let first = COMPILING.try_lock();
         let compiling = first
             .is_ok()
             .then(|| crate::progress::after_a_moment(&format!("compiling {}", source.name)));
-        let plugin = LoadedPlugin::load(&self.engine, &self.cache, &source)?;
+        let plugin = LoadedPlugin::load(&self.engine, &self.cache, source)?;
         drop(compiling);
         if plugin.cache_use != CacheUse::Hit {
             tracing::debug!("{} was compiled", source.name);
@@ -144,7 +205,14 @@ impl Plugins {
     }
 
     pub(crate) async fn embedder(&self) -> Result<Arc<EmbeddingPlugin>, Failure> {
-        let plugin = self.load(&self.config.embeddings)?;
+        self.embedder_of(self.load(&self.config.embeddings)?).await
+    }
+
+    /// A plugin as the embedding provider that it is.
+    pub(crate) async fn embedder_of(
+        &self,
+        plugin: LoadedPlugin,
+    ) -> Result<Arc<EmbeddingPlugin>, Failure> {
         let access = self.access(plugin.name())?;
         let settings = self.settings(plugin.name());
         let limits = self.config.limits.clone();
@@ -152,21 +220,77 @@ impl Plugins {
     }
 
     pub(crate) async fn model(&self) -> Result<Arc<ModelPlugin>, Failure> {
-        let plugin = self.load(&self.config.model)?;
+        self.model_of(self.load(&self.config.model)?).await
+    }
+
+    /// A plugin as the model provider that it is.
+    pub(crate) async fn model_of(&self, plugin: LoadedPlugin) -> Result<Arc<ModelPlugin>, Failure> {
         let access = self.access(plugin.name())?;
         let settings = self.settings(plugin.name());
         let limits = self.config.limits.clone();
         Ok(ModelPlugin::new(&self.engine, plugin, limits, settings, access).await?)
     }
 
-    /// Does work of loading on a thread of its own: hashing and compiling hold
-    /// a thread up, and there is another processor for the next plugin.
-    pub(crate) fn beside<T: Send + 'static>(
+    /// The embedding provider, to be made when it is needed.
+    pub(crate) fn embedding_provider(&self) -> Result<Chosen<EmbeddingPlugin>, Failure> {
+        self.provider(
+            &self.config.embeddings,
+            DEFAULT_EMBEDDINGS,
+            |engine, plugin, limits, settings, access| async move {
+                EmbeddingPlugin::new(&engine, plugin, limits, settings, access).await
+            },
+        )
+    }
+
+    /// The model provider, to be made when it is needed.
+    pub(crate) fn model_provider(&self) -> Result<Chosen<ModelPlugin>, Failure> {
+        self.provider(
+            &self.config.model,
+            DEFAULT_MODEL,
+            |engine, plugin, limits, settings, access| async move {
+                ModelPlugin::new(&engine, plugin, limits, settings, access).await
+            },
+        )
+    }
+
+    /// Looks for a provider and reads its settings, and makes nothing yet.
+    fn provider<P, F>(
         &self,
-        work: impl AsyncFnOnce(Self) -> Result<T, Failure> + Send + 'static,
-    ) -> JoinHandle<Result<T, Failure>> {
-        let (plugins, runtime) = (self.clone(), Handle::current());
-        tokio::task::spawn_blocking(move || runtime.block_on(work(plugins)))
+        choice: &PluginChoice,
+        default: &str,
+        new: fn(PluginEngine, LoadedPlugin, GuestLimits, Settings, HttpAccess) -> F,
+    ) -> Result<Chosen<P>, Failure>
+    where
+        P: Send + Sync + 'static,
+        F: Future<Output = Result<Arc<P>, PluginError>> + Send + 'static,
+    {
+        let source = self.source(choice)?;
+        let access = self.access(&source.name)?;
+        let certain = choice.name == default
+            && self.cache.has(&self.engine, &source)
+            && !self.config.settings.contains_key(&source.name)
+            && self.config.limits == GuestLimits::default();
+        let (plugins, source) = (self.clone(), Arc::new(source));
+        let provider = Provider::new(source.name.clone(), move || {
+            let (plugins, source) = (plugins.clone(), Arc::clone(&source));
+            let access = access.clone();
+            // Hashing and compiling hold a thread up.
+            let runtime = Handle::current();
+            let made = tokio::task::spawn_blocking(move || {
+                let plugin = plugins.load_source(&source)?;
+                let settings = plugins.settings(&source.name);
+                let limits = plugins.config.limits.clone();
+                runtime.block_on(new(plugins.engine, plugin, limits, settings, access))
+            });
+            async {
+                made.await.unwrap_or_else(|error| {
+                    Err(PluginError::Engine {
+                        reason: format!("loading a provider was ended from within: {error}"),
+                    })
+                })
+            }
+        });
+        Ok(Chosen { provider, certain })
     }
 
     fn access(&self, plugin: &str) -> Result<HttpAccess, Failure> {

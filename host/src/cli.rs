@@ -4,6 +4,8 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
+use crate::config::time::{milliseconds, moment};
+
 const EXIT_CODES: &str = "\
 Exit codes:
   0    all went well
@@ -49,11 +51,32 @@ pub(crate) struct Common {
 pub(crate) enum Command {
     /// Run an agent: one message, a conversation, or a message a line from a pipe
     Run(RunArguments),
+    /// Begin a plugin: a folder with source, a test and all that it needs to build
+    New {
+        /// What the plugin is called, and the folder that is made: from 1 to 64
+        /// of a-z, 0-9 and -
+        name: String,
+        /// What it is for
+        #[arg(long, value_enum, default_value_t = NewKind::Agent)]
+        kind: NewKind,
+        /// What it is written in
+        #[arg(long, value_enum, default_value_t = NewLanguage::Rust)]
+        lang: NewLanguage,
+    },
+    /// Build a plugin's project, and show what came of it
+    Build {
+        /// The project's folder
+        #[arg(default_value = ".")]
+        folder: PathBuf,
+    },
     /// Show what a plugin is and whether it would run here
     Inspect {
         /// A component's file, or the name of a built-in plugin
         plugin: String,
     },
+    /// Check providers of embeddings and models
+    #[command(subcommand)]
+    Provider(ProviderCommand),
     /// Look into the memory of a customer, or change it
     #[command(subcommand)]
     Memory(MemoryCommand),
@@ -106,9 +129,23 @@ pub(crate) enum SandboxChoice {
     None,
 }
 
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum NewKind {
+    /// It answers customers
+    Agent,
+    /// It turns texts into vectors
+    EmbeddingProvider,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum NewLanguage {
+    /// Built by cargo for wasm32-wasip2
+    Rust,
+}
+
 #[derive(Debug, Args)]
 pub(crate) struct RunArguments {
-    /// A component's file, or the name of a built-in plugin
+    /// A component's file, a project's folder, or the name of a built-in plugin
     pub(crate) plugin: String,
     /// The customer whose memory the agent works on [default: the agent's name]
     #[arg(long, value_name = "NAME")]
@@ -135,27 +172,7 @@ pub(crate) enum MemoryCommand {
         whose: Whose,
     },
     /// Ask for the facts that answer a question
-    Recall {
-        #[command(flatten)]
-        whose: Whose,
-        /// The question
-        query: String,
-        /// At most so many facts
-        #[arg(long, value_name = "K", default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=1000))]
-        top_k: u32,
-        /// Which rankings to use
-        #[arg(long, value_enum, default_value_t = Mode::Hybrid)]
-        mode: Mode,
-        /// Leave out facts that score lower
-        #[arg(long, value_name = "S")]
-        min_score: Option<f64>,
-        /// Show why each fact was recalled
-        #[arg(long)]
-        explain: bool,
-        /// The embedding provider: a component's file or a built-in's name
-        #[arg(long, value_name = "PLUGIN")]
-        embeddings: Option<String>,
-    },
+    Recall(RecallArguments),
     /// Set a key of working memory
     Set {
         #[command(flatten)]
@@ -175,7 +192,49 @@ pub(crate) enum MemoryCommand {
         /// Keys of working memory
         #[arg(long, value_name = "KEY")]
         key: Vec<String>,
+        /// Erase as well what other entries of the ledger say that hold a fact's text
+        #[arg(long)]
+        mentions: bool,
     },
+    /// Remember the facts of a file, a fact a line; what is there already is not
+    /// imported twice
+    Import(ImportArguments),
+    /// Let old facts go for good: what does not hold any more first, verified ones last
+    Compact {
+        #[command(flatten)]
+        whose: Whose,
+        /// Facts that were last remembered or changed longer ago, such as 90d
+        /// [default: max-age of [memory] in host.toml]
+        #[arg(long, value_name = "AGE", value_parser = milliseconds)]
+        max_age: Option<u64>,
+        /// The oldest facts beyond this number, history and summaries counted
+        /// [default: max-facts of [memory] in host.toml]
+        #[arg(long, value_name = "N")]
+        max_facts: Option<u32>,
+        /// An agent that summarises what goes: a component's file or a built-in's name
+        #[arg(long, value_name = "PLUGIN")]
+        agent: Option<String>,
+        #[command(flatten)]
+        parts: Parts,
+    },
+    /// Set when facts cease to hold; they stay as history
+    Expire {
+        #[command(flatten)]
+        whose: Whose,
+        /// Ids of facts
+        #[arg(required = true)]
+        facts: Vec<String>,
+        /// When, such as 2026-12-31 or 2026-12-31T18:00:00Z [default: now]
+        #[arg(long, value_name = "TIME", value_parser = moment)]
+        at: Option<u64>,
+    },
+    /// Write all that is known of a customer, a JSON object a line
+    Export(ExportArguments),
+    /// Erase all that is known of a customer, for good: memory, and what the
+    /// ledger's entries say
+    Erase(EraseArguments),
+    /// Explain what of memory reached a prompt, and why
+    Why(WhyArguments),
     /// Give facts the vectors of the embedding provider that is in use now
     Reindex {
         #[command(flatten)]
@@ -184,6 +243,86 @@ pub(crate) enum MemoryCommand {
         #[arg(long, value_name = "PLUGIN")]
         embeddings: Option<String>,
     },
+}
+
+/// What is asked of a memory, and how.
+#[derive(Debug, Args)]
+pub(crate) struct RecallArguments {
+    #[command(flatten)]
+    pub(crate) whose: Whose,
+    /// The question; `invo*` in it asks for any word that begins so
+    #[arg(required_unless_present = "queries", conflicts_with = "queries")]
+    pub(crate) query: Option<String>,
+    /// Ask many questions: a file with a line `{"id": …, "query": …}` for each,
+    /// or `-` for standard input
+    #[arg(long, value_name = "FILE")]
+    pub(crate) queries: Option<PathBuf>,
+    /// At most so many facts
+    #[arg(long, value_name = "K", default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    pub(crate) top_k: u32,
+    /// Which rankings to use
+    #[arg(long, value_enum, default_value_t = Mode::Hybrid)]
+    pub(crate) mode: Mode,
+    /// Leave out facts that score lower
+    #[arg(long, value_name = "S", allow_negative_numbers = true)]
+    pub(crate) min_score: Option<f64>,
+    /// Show why each fact was recalled
+    #[arg(long)]
+    pub(crate) explain: bool,
+    /// The embedding provider: a component's file or a built-in's name
+    #[arg(long, value_name = "PLUGIN")]
+    pub(crate) embeddings: Option<String>,
+}
+
+/// What to import, and whose it is.
+#[derive(Debug, Args)]
+pub(crate) struct ImportArguments {
+    /// The customer whose facts those lines are that name no `resource`
+    #[arg(long, value_name = "NAME")]
+    pub(crate) resource: Option<String>,
+    /// The file, with a JSON object a line; `-` for standard input
+    #[arg(long, value_name = "FILE")]
+    pub(crate) file: PathBuf,
+    /// Pass over lines that cannot be imported, instead of importing nothing
+    #[arg(long)]
+    pub(crate) skip_bad: bool,
+    /// The embedding provider: a component's file or a built-in's name
+    #[arg(long, value_name = "PLUGIN")]
+    pub(crate) embeddings: Option<String>,
+}
+
+/// What to export.
+#[derive(Debug, Args)]
+pub(crate) struct ExportArguments {
+    #[command(flatten)]
+    pub(crate) whose: Whose,
+    /// The file to write [default: standard output]
+    #[arg(long, value_name = "FILE")]
+    pub(crate) file: Option<PathBuf>,
+    /// With the facts' vectors, which an import elsewhere need not make again
+    #[arg(long)]
+    pub(crate) vectors: bool,
+}
+
+/// What to erase.
+#[derive(Debug, Args)]
+pub(crate) struct EraseArguments {
+    #[command(flatten)]
+    pub(crate) whose: Whose,
+    /// Do not ask
+    #[arg(long)]
+    pub(crate) yes: bool,
+}
+
+/// What to explain.
+#[derive(Debug, Args)]
+pub(crate) struct WhyArguments {
+    /// The entry's number in its session: a recall, a snippet, or what came after
+    /// them in a turn, such as the model's call or the reply
+    pub(crate) entry: u64,
+    /// The session [default: the newest]
+    #[arg(long, value_name = "ID")]
+    pub(crate) session: Option<String>,
 }
 
 /// Whose memory.
@@ -217,6 +356,17 @@ pub(crate) enum LedgerCommand {
         /// Only this session
         #[arg(long, value_name = "ID")]
         session: Option<String>,
+    },
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum ProviderCommand {
+    /// Check whether a provider keeps its contract: it is asked as agents ask it,
+    /// for some 10,000 short texts or ten short answers, with its settings in
+    /// host.toml
+    Check {
+        /// A component's file, or the name of a built-in plugin
+        plugin: String,
     },
 }
 

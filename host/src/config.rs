@@ -2,17 +2,26 @@
 
 mod file;
 pub(crate) mod opensandbox;
+pub(crate) mod time;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use keepsake_plugin::GuestLimits;
+use keepsake_storage::CompactOptions;
 
 use crate::cli::{Common, Parts, SandboxChoice};
 use crate::failure::{ExitCode, Failure};
-use file::{File, LimitsTable};
+use crate::output;
+use file::{File, LimitsTable, MemoryTable};
 use opensandbox::OpenSandboxTable;
+use time::milliseconds;
+
+/// The providers unless others are named: they ship with the host, and need no
+/// settings.
+pub(crate) const DEFAULT_EMBEDDINGS: &str = "embed-static";
+pub(crate) const DEFAULT_MODEL: &str = "model-offline";
 
 /// The configuration's name, looked for from the working directory upwards.
 pub(crate) const FILE_NAME: &str = "host.toml";
@@ -28,6 +37,7 @@ pub(crate) struct Config {
     pub(crate) model: PluginChoice,
     pub(crate) sandbox: SandboxConfig,
     pub(crate) limits: GuestLimits,
+    pub(crate) memory: MemoryConfig,
     /// Settings of each plugin by its name.
     pub(crate) settings: BTreeMap<String, serde_json::Map<String, serde_json::Value>>,
 }
@@ -49,6 +59,15 @@ pub(crate) struct SandboxConfig {
     pub(crate) opensandbox: OpenSandboxTable,
     /// Where relative paths in them start.
     pub(crate) base: PathBuf,
+}
+
+/// How memories are kept small.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct MemoryConfig {
+    /// After how many new facts a memory is compacted; none means never.
+    pub(crate) compact_after: Option<u64>,
+    /// What goes then.
+    pub(crate) options: CompactOptions,
 }
 
 impl Config {
@@ -89,6 +108,10 @@ impl Config {
         let default_data = file_base.join(".keepsake");
 
         file::apply_variables(&mut table)?;
+        let names = std::env::vars_os().filter_map(|(name, _)| name.into_string().ok());
+        for note in file::strange_variables(names) {
+            output::note!("note: {note}");
+        }
         let origin = path
             .as_deref()
             .map_or("the configuration".into(), |path| format!("{path:?}"));
@@ -102,11 +125,11 @@ impl Config {
         Ok(Self {
             data,
             embeddings: PluginChoice {
-                name: first(&parts.embeddings, file.embeddings, "embed-static"),
+                name: first(&parts.embeddings, file.embeddings, DEFAULT_EMBEDDINGS),
                 base: embeddings_base,
             },
             model: PluginChoice {
-                name: first(&parts.model, file.model, "model-offline"),
+                name: first(&parts.model, file.model, DEFAULT_MODEL),
                 base: model_base,
             },
             sandbox: SandboxConfig {
@@ -127,6 +150,7 @@ impl Config {
                 base: file_base,
             },
             limits: guest_limits(&file.limits)?,
+            memory: memory(&file.memory)?,
             settings: settings(file.settings)?,
             file: path,
         })
@@ -165,6 +189,41 @@ fn guest_limits(table: &LimitsTable) -> Result<GuestLimits, Failure> {
     Ok(limits)
 }
 
+/// New facts after which a memory is compacted where only its bounds are given:
+/// often enough to keep to them, and seldom enough to cost nothing.
+const COMPACT_AFTER: u64 = 100;
+
+fn memory(table: &MemoryTable) -> Result<MemoryConfig, Failure> {
+    let max_age_ms = match &table.max_age {
+        Some(age) => {
+            Some(milliseconds(age).map_err(|why| wrong(format!("`memory.max-age`: {why}")))?)
+        }
+        None => None,
+    };
+    let max_facts = match table.max_facts {
+        Some(facts) => Some(bounded("memory.max-facts", facts, 1, u32::MAX.into())? as usize),
+        None => None,
+    };
+    let bounds = max_age_ms.is_some() || max_facts.is_some();
+    if let Some(after) = table.compact_after {
+        bounded("memory.compact-after", after, 1, u32::MAX.into())?;
+        if !bounds {
+            return Err(wrong(
+                "`memory.compact-after` says when to compact, but not what may stay: give `max-facts`, `max-age` or both in [memory]"
+                    .to_owned(),
+            ));
+        }
+    }
+    Ok(MemoryConfig {
+        compact_after: bounds.then(|| table.compact_after.unwrap_or(COMPACT_AFTER)),
+        options: CompactOptions {
+            max_age_ms,
+            max_facts,
+            now: None,
+        },
+    })
+}
+
 fn bounded(key: &str, value: u64, low: u64, high: u64) -> Result<u64, Failure> {
     if (low..=high).contains(&value) {
         Ok(value)
@@ -189,6 +248,26 @@ fn settings(
         .collect()
 }
 
+/// What to say of `[settings.PLUGIN]` tables of which no plugin is in use, and
+/// whose name is nearly that of one. Others may be for plugins that are used at
+/// other times.
+pub(crate) fn strange_settings<'n>(
+    named: impl Iterator<Item = &'n String>,
+    used: &[&str],
+    others: &[&str],
+) -> Vec<String> {
+    let known = || used.iter().chain(others).copied();
+    named
+        .filter(|name| known().all(|known| known != name.as_str()))
+        .filter_map(|name| {
+            let nearest = file::nearest(name, known())?;
+            Some(format!(
+                "[settings.{name}] is for no plugin that is in use, and does nothing; did you mean [settings.{nearest}]?"
+            ))
+        })
+        .collect()
+}
+
 fn wrong(message: String) -> Failure {
     Failure::new(ExitCode::Usage, message)
 }
@@ -196,6 +275,55 @@ fn wrong(message: String) -> Failure {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_memory_is_compacted_only_where_it_is_said_what_may_stay() {
+        assert_eq!(
+            memory(&MemoryTable::default()).unwrap(),
+            MemoryConfig::default()
+        );
+        let table = |compact_after, max_facts, max_age: Option<&str>| MemoryTable {
+            compact_after,
+            max_facts,
+            max_age: max_age.map(str::to_owned),
+        };
+        let config = memory(&table(None, Some(50), None)).unwrap();
+        assert_eq!(config.compact_after, Some(COMPACT_AFTER));
+        assert_eq!(config.options.max_facts, Some(50));
+        let config = memory(&table(Some(5), None, Some("2d"))).unwrap();
+        assert_eq!(config.compact_after, Some(5));
+        assert_eq!(config.options.max_age_ms, Some(2 * 86_400_000));
+        for (wrong, said) in [
+            (table(Some(5), None, None), "max-facts"),
+            (table(Some(0), Some(5), None), "compact-after"),
+            (table(None, Some(0), None), "max-facts"),
+            (table(None, None, Some("soon")), "memory.max-age"),
+        ] {
+            let error = memory(&wrong).unwrap_err().to_string();
+            assert!(error.contains(said), "{error}");
+        }
+    }
+
+    #[test]
+    fn settings_whose_plugin_is_misspelt_are_told() {
+        let told = |name: &str| {
+            let named = [name.to_owned()];
+            strange_settings(
+                named.iter(),
+                &["my-agent"],
+                &["embed-openai", "model-openai"],
+            )
+        };
+        let misspelt = told("embed-opnai");
+        assert!(
+            misspelt[0].contains("did you mean [settings.embed-openai]?"),
+            "{misspelt:?}"
+        );
+        assert!(told("my_agent")[0].contains("[settings.my-agent]?"));
+        for name in ["my-agent", "model-openai", "another-agent"] {
+            assert!(told(name).is_empty(), "{name}");
+        }
+    }
 
     #[test]
     fn limits_have_bounds() {

@@ -43,6 +43,11 @@ impl Failure {
         &self.message
     }
 
+    /// How the program ends for it.
+    pub(crate) fn exit_code(&self) -> ExitCode {
+        self.code
+    }
+
     pub(crate) fn code(&self) -> u8 {
         self.code as u8
     }
@@ -60,7 +65,13 @@ impl fmt::Display for Failure {
 
 impl From<keepsake_plugin::PluginError> for Failure {
     fn from(error: keepsake_plugin::PluginError) -> Self {
-        let details = match &error {
+        Self::from(&error)
+    }
+}
+
+impl From<&keepsake_plugin::PluginError> for Failure {
+    fn from(error: &keepsake_plugin::PluginError) -> Self {
+        let details = match error {
             keepsake_plugin::PluginError::Failed { failure, .. } => failure.details(),
             _ => String::new(),
         };
@@ -68,9 +79,21 @@ impl From<keepsake_plugin::PluginError> for Failure {
     }
 }
 
+impl From<keepsake_plugin::Unready> for Failure {
+    fn from(unready: keepsake_plugin::Unready) -> Self {
+        Self::from(&*unready.error)
+    }
+}
+
 impl From<keepsake_storage::StorageError> for Failure {
     fn from(error: keepsake_storage::StorageError) -> Self {
-        Self::new(ExitCode::Storage, error.to_string())
+        use keepsake_storage::StorageError;
+        let code = match &error {
+            StorageError::Invalid(_) | StorageError::Limit { .. } => ExitCode::Usage,
+            StorageError::NotFound(_) => ExitCode::Other,
+            _ => ExitCode::Storage,
+        };
+        Self::new(code, error.to_string())
     }
 }
 

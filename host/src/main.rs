@@ -10,6 +10,7 @@ mod output;
 mod progress;
 mod provider_access;
 mod session;
+mod upkeep;
 
 use std::io::IsTerminal;
 use std::process::ExitCode;
@@ -18,7 +19,7 @@ use clap::Parser;
 use tracing_subscriber::EnvFilter;
 
 use crate::app::App;
-use crate::cli::{Cli, Command, MemoryCommand, Parts};
+use crate::cli::{Cli, Command, ImportArguments, MemoryCommand, Parts, RecallArguments};
 use crate::config::Config;
 use crate::failure::Failure;
 
@@ -39,8 +40,11 @@ fn run(cli: Cli) -> Result<(), Failure> {
     let recall_parts;
     let parts = match &cli.command {
         Command::Run(arguments) => &arguments.parts,
+        Command::Memory(MemoryCommand::Compact { parts, .. }) => parts,
         Command::Memory(
-            MemoryCommand::Recall { embeddings, .. } | MemoryCommand::Reindex { embeddings, .. },
+            MemoryCommand::Recall(RecallArguments { embeddings, .. })
+            | MemoryCommand::Reindex { embeddings, .. }
+            | MemoryCommand::Import(ImportArguments { embeddings, .. }),
         ) => {
             recall_parts = Parts {
                 embeddings: embeddings.clone(),
@@ -59,7 +63,10 @@ fn run(cli: Cli) -> Result<(), Failure> {
     let done = runtime.block_on(async {
         match cli.command {
             Command::Run(arguments) => commands::run::run(&app, arguments, json).await,
+            Command::New { name, kind, lang } => commands::new::run(&name, kind, lang, json),
+            Command::Build { folder } => commands::build::run(&app, &folder, json),
             Command::Inspect { plugin } => commands::inspect::run(&app, &plugin, json),
+            Command::Provider(command) => commands::provider::run(&app, command, json).await,
             Command::Memory(command) => commands::memory::run(&app, command, json).await,
             Command::Ledger(command) => commands::ledger::run(&app, command, json).await,
             Command::Sessions { resource, limit } => {

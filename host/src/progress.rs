@@ -47,6 +47,49 @@ pub(crate) fn after_a_moment(what: &str) -> Working {
     }
 }
 
+/// Shows how much of some work is done, until it is finished or dropped.
+pub(crate) struct Counting {
+    bar: ProgressBar,
+}
+
+/// Shows `what` with a bar, or with a count where nobody knows how much there
+/// is. Shows nothing unless someone sits at a terminal.
+pub(crate) fn counting(what: &str, total: Option<u64>) -> Counting {
+    if !std::io::stderr().is_terminal() {
+        return Counting {
+            bar: ProgressBar::hidden(),
+        };
+    }
+    let (bar, form) = match total {
+        Some(total) => (
+            ProgressBar::new(total),
+            "{msg} {wide_bar} {human_pos}/{human_len} ({per_sec}, {eta} left)",
+        ),
+        None => (
+            ProgressBar::new_spinner(),
+            "{spinner} {msg}: {human_pos} ({per_sec})",
+        ),
+    };
+    if let Ok(style) = ProgressStyle::with_template(form) {
+        bar.set_style(style);
+    }
+    bar.set_message(what.to_owned());
+    bar.enable_steady_tick(Duration::from_millis(100));
+    Counting { bar }
+}
+
+impl Counting {
+    /// So much is done now.
+    pub(crate) fn at(&self, done: u64) {
+        self.bar.set_position(done);
+    }
+
+    /// Takes the bar away, before anything else is printed.
+    pub(crate) fn finish(&self) {
+        self.bar.finish_and_clear();
+    }
+}
+
 impl Drop for Working {
     fn drop(&mut self) {
         drop(self.done.take());

@@ -5,26 +5,29 @@ use std::future::Future;
 use std::sync::Arc;
 
 use keepsake_plugin::{
-    AgentPlugin, EmbeddingPlugin, Ledger, ModelPlugin, Reply, SessionSandboxes, TurnContext,
-    TurnError,
+    AgentPlugin, EmbeddingPlugin, Ledger, ModelPlugin, Provider, Reply, SessionSandboxes,
+    Summariser, TurnContext, TurnError,
 };
 use keepsake_sandbox::{Network, SandboxBackend, SandboxLimits, SandboxRequest};
 use keepsake_storage::{BeginSession, Database, Kind, Memory, ResumeSession};
 use keepsake_types::{ResourceRef, limits, now};
 use serde_json::{Value, json};
 use tokio::sync::mpsc::UnboundedSender;
+use tokio::task::JoinHandle;
 
-use crate::config::SandboxConfig;
+use crate::config::{MemoryConfig, SandboxConfig};
 use crate::failure::{ExitCode, Failure};
+use crate::upkeep::{Task, Upkeep};
 
 /// Everything that a session is made of.
 pub(crate) struct Parts {
     pub(crate) database: Database,
     pub(crate) agent: Arc<AgentPlugin>,
-    pub(crate) embedder: Arc<EmbeddingPlugin>,
-    pub(crate) model: Arc<ModelPlugin>,
+    pub(crate) embedder: Provider<EmbeddingPlugin>,
+    pub(crate) model: Provider<ModelPlugin>,
     pub(crate) backend: Option<Arc<dyn SandboxBackend>>,
     pub(crate) sandbox: SandboxConfig,
+    pub(crate) upkeep: MemoryConfig,
 }
 
 /// A session that was begun and not yet ended.
@@ -38,6 +41,9 @@ pub(crate) struct Session {
     ledger: Ledger,
     sandboxes: Option<Arc<SessionSandboxes>>,
     turn: u32,
+    upkeep: Option<Upkeep>,
+    /// Ends what programs left that were killed, beside the first turn.
+    abandoned: JoinHandle<()>,
 }
 
 /// How one message was answered.
@@ -127,7 +133,8 @@ impl Session {
             let request = sandbox_request(&parts.sandbox, &session.id, &resource);
             Arc::new(SessionSandboxes::new(backend, request, ledger.clone()))
         });
-        Ok(Self {
+        let abandoned = tokio::spawn(end_abandoned(database.clone()));
+        let mut session = Self {
             id: session.id,
             resource,
             resumed: known,
@@ -136,7 +143,11 @@ impl Session {
             ledger,
             sandboxes,
             turn: u32::try_from(session.turns).unwrap_or(u32::MAX),
-        })
+            upkeep: None,
+            abandoned,
+        };
+        session.upkeep = Some(Upkeep::begin(session.upkeep_task()));
+        Ok(session)
     }
 
     /// The id of the session's sandbox, if one was started.
@@ -167,9 +178,12 @@ impl Session {
         let turn = self.turn;
         self.turn = self.turn.saturating_add(1);
         let started = std::time::Instant::now();
+        if let Some(upkeep) = &self.upkeep {
+            upkeep.turn_begins();
+        }
         let first_entry = self
             .ledger
-            .write(
+            .write_without_waiting(
                 Kind::TurnStarted,
                 json!({ "turn": turn, "message": message }),
             )
@@ -205,11 +219,27 @@ impl Session {
             ),
         };
         self.ledger.write(kind, payload).await?;
+        if let Some(upkeep) = &self.upkeep {
+            upkeep.turn_ended();
+        }
         Ok(TurnReport {
             turn,
             outcome,
             first_entry,
         })
+    }
+
+    /// What is to be done for the memory beside the turns.
+    fn upkeep_task(&self) -> Task {
+        let (nobody, _) = tokio::sync::mpsc::unbounded_channel();
+        let context = self.context(self.turn, nobody);
+        Task {
+            memory: self.memory.for_new_turn(),
+            ledger: self.ledger.clone(),
+            embedder: (self.parts.agent.needs().embeddings).then(|| self.parts.embedder.clone()),
+            summariser: Summariser::new(&self.parts.agent, &context),
+            config: self.parts.upkeep,
+        }
     }
 
     fn context(&self, turn: u32, emit: UnboundedSender<String>) -> TurnContext {
@@ -220,19 +250,30 @@ impl Session {
             turn,
             started_at: now(),
             channel: Value::Object(serde_json::Map::new()),
-            memory: self.memory.clone(),
+            memory: self.memory.for_new_turn(),
             team_memory: None,
             profile_schema: self.parts.agent.profile_schema(),
             ledger: self.ledger.clone(),
             embedder: Some(self.parts.embedder.clone()),
-            model: Some(Arc::clone(&self.parts.model)),
+            model: Some(self.parts.model.clone()),
             sandboxes: self.sandboxes.clone(),
+            compactor: Some(Arc::clone(&self.parts.agent)),
             emit,
         }
     }
 
-    /// Ends the session: closes its sandboxes and records the end.
-    pub(crate) async fn end(self) -> Result<(), Failure> {
+    /// Ends the session: finishes what is done for its memory, closes its
+    /// sandboxes and records the end; with `at_once`, what is under way for the
+    /// memory is broken off. Answers how many facts were embedded beside the turns.
+    pub(crate) async fn end(mut self, at_once: bool) -> Result<u64, Failure> {
+        let embedded = match self.upkeep.take() {
+            Some(upkeep) => upkeep.end(at_once).await,
+            None => 0,
+        };
+        // A short run is not to leave them to the next one, which may be as short.
+        if let Err(error) = self.abandoned.await {
+            tracing::warn!("abandoned sessions were not ended: {error}");
+        }
         if let Some(sandboxes) = &self.sandboxes {
             sandboxes.close_all().await;
         }
@@ -240,7 +281,19 @@ impl Session {
             .database
             .end_session(&self.id, json!({ "turns": self.turn }))
             .await?;
-        Ok(())
+        Ok(embedded)
+    }
+}
+
+/// Ends the sessions that programs left which were killed.
+async fn end_abandoned(database: Database) {
+    match database.end_abandoned_sessions().await {
+        Ok(ended) if ended.is_empty() => {}
+        Ok(ended) => tracing::warn!(
+            "sessions of programs that did not end by themselves were ended: {}",
+            ended.join(", ")
+        ),
+        Err(error) => tracing::warn!("abandoned sessions were not ended: {error}"),
     }
 }
 

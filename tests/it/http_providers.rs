@@ -431,3 +431,101 @@ fn vectors_of_another_model_of_the_server_are_not_compared_with_yesterdays() {
     let found = folder.recalled_by_vectors("Pro plan", &[]);
     assert_eq!(found.len(), 1, "{found:?}");
 }
+
+#[test]
+fn a_key_that_a_server_repeats_never_enters_the_guest() {
+    use base64::Engine as _;
+    let encoded = base64::engine::general_purpose::STANDARD.encode(format!("Bearer {KEY}"));
+    let kept = encoded[12..encoded.len() - 4].to_owned();
+    let server = Server::start(move |_, number| {
+        match number {
+        // Cut anywhere by the events that it comes in.
+        0 => said(&format!("Your key is {KEY}, or {encoded}.")),
+        1 => answer(
+            "401 Unauthorized",
+            "application/json",
+            &json!({ "error": { "message": format!("{KEY} is no key"), "code": KEY } }).to_string(),
+        ),
+        _ => format!(
+            "HTTP/1.1 307 Temporary Redirect\r\nLocation: /v1?key={KEY}\r\nContent-Length: 0\r\n\r\n"
+        )
+        .into_bytes(),
+    }
+    });
+    let folder = configured(&server.url(), "");
+    let mut shown = Vec::new();
+    for _ in 0..3 {
+        let ran = ask(&folder, "Hello");
+        shown.extend([ran.stdout, ran.stderr]);
+    }
+    assert!(shown[0].contains("Your key is ***"), "{shown:?}");
+    shown.push(folder.host(&["ledger", "show", "--json"]).stdout);
+    shown.push(left_behind(&folder));
+    for text in shown {
+        assert!(!text.contains("hunter2"), "the key was left in {text}");
+        assert!(!text.contains(&kept), "the key was left in {text}");
+    }
+}
+
+#[test]
+fn an_answer_that_is_packed_unasked_is_refused_where_a_key_is_sent() {
+    let server = Server::start(|_, _| {
+        b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Encoding: gzip\r\nContent-Length: 2\r\n\r\n\x1f\x8b"
+            .to_vec()
+    });
+    let folder = configured(&server.url(), "");
+    assert_eq!(ask(&folder, "Hello").code, Some(4));
+    let requests = server.requests();
+    assert_eq!(requests[0].header("accept-encoding"), Some("identity"));
+}
+
+#[test]
+fn an_embedding_server_that_is_away_at_the_start_costs_vectors_and_nothing_else() {
+    let configuration = |url: &str| {
+        format!(
+            "embeddings = \"embed-openai\"\n[settings.embed-openai]\nbase-url = {url:?}\nmodel = \"small\"\ntimeout-seconds = 5\n"
+        )
+    };
+    let folder = Folder::configured(&configuration("http://127.0.0.1:1/v1"));
+    let ran = folder.say("support-agent", UPGRADE, &["--resource", "jordan"]);
+    let ran = ran.succeeded();
+    assert!(
+        ran.stderr
+            .contains("note: the plugin \"embed-openai\" cannot say what it is now")
+            && ran
+                .stderr
+                .contains("until it answers, facts are remembered"),
+        "{ran:#?}"
+    );
+    let facts = folder.facts("jordan").len();
+    assert!(facts > 0);
+    let again = folder.say(
+        "support-agent",
+        "Which plan am I on?",
+        &["--resource", "jordan"],
+    );
+    assert!(again.succeeded().stdout.contains("Pro"));
+    // The server is back: what has no vectors yet gets them.
+    let server = Server::start(|request, _| embeddings(request));
+    folder.write("host.toml", configuration(&server.url()));
+    let back = folder.say(
+        "support-agent",
+        "Which plan am I on?",
+        &["--resource", "jordan"],
+    );
+    let back = back.succeeded();
+    assert!(!back.stderr.contains("until it answers"), "{back:#?}");
+    assert!(
+        !folder
+            .recalled_by_vectors("on the Pro plan", &[])
+            .is_empty()
+    );
+}
+
+#[test]
+fn an_embedding_provider_with_wrong_settings_is_still_told_before_the_first_turn() {
+    let folder = Folder::configured("embeddings = \"embed-openai\"\n");
+    let ran = folder.say("support-agent", "Hello", &["--resource", "jordan"]);
+    ran.failed(3, &["base-url", "[settings.embed-openai]"]);
+    assert!(!folder.path().join(".keepsake").exists());
+}

@@ -4,18 +4,26 @@
 mod http_server;
 mod program;
 
+mod authoring;
+mod compaction;
 mod configuration;
 mod http_providers;
+mod importing;
 mod ledger;
 mod memory;
 mod not_a_plugin;
+mod owner;
+mod provider_check;
 mod providers;
+mod quality;
 mod run_modes;
 mod sandbox_commands;
 mod signals;
+mod starting;
 mod storage_faults;
 mod story;
 mod structure;
 mod swapping;
 mod terminal;
+mod tls;
 mod unruly;

@@ -56,6 +56,22 @@ fn facts_have_the_documented_form_and_can_be_forgotten() {
 }
 
 #[test]
+fn a_fact_can_be_forgotten_with_the_message_that_it_stood_in() {
+    let folder = Folder::new();
+    folder.unruly("remember marmalade quicksilver").succeeded();
+    let id = folder.facts("jordan")[0]["id"].as_str().unwrap().to_owned();
+    let done = host(&folder, &["forget", "--mentions", &id]);
+    assert_eq!(done["facts"], 1);
+    assert!(done["mentions"].as_u64().unwrap() >= 1, "{done}");
+    let ledger = folder
+        .host(&["ledger", "show", "--json"])
+        .succeeded()
+        .stdout;
+    assert!(!ledger.contains("marmalade quicksilver"), "{ledger}");
+    folder.host(&["ledger", "verify"]).succeeded();
+}
+
+#[test]
 fn forgetting_what_is_not_there_is_told() {
     let folder = Folder::new();
     host(&folder, &["set", "colour", "green"]);

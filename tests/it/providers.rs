@@ -172,9 +172,20 @@ fn another_dimension_than_yesterday_is_told_before_anything_is_mixed() {
 }
 
 #[test]
-fn a_provider_that_cannot_tell_what_it_is_does_not_start() {
+fn an_embedding_provider_that_cannot_tell_what_it_is_now_is_done_without() {
     let folder = embeddings("no-info");
-    ask(&folder, "embed hello").failed(3, &["unruly-embeddings", "my weights are away"]);
+    let ran = ask(&folder, "embed hello");
+    told(&ran, "unavailable", "my weights are away");
+    let note = "note: the plugin \"unruly-embeddings\" cannot say what it is now";
+    assert!(ran.stderr.contains(note), "{ran:#?}");
+    // Words find what was remembered without it.
+    ask(&folder, "remember Jordan likes green tea").succeeded();
+    let found = ask(&folder, "recall green tea").succeeded();
+    assert!(found.stdout.contains("green tea"), "{found:?}");
+    // A command that is for vectors alone has nothing to do.
+    folder
+        .host(&["memory", "reindex", "--resource", "jordan"])
+        .failed(3, &["unruly-embeddings", "my weights are away"]);
 }
 
 #[test]

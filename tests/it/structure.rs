@@ -43,7 +43,11 @@ fn dependencies_go_one_way() {
     let layers = [
         ("host/types/Cargo.toml", vec![]),
         ("host/client/Cargo.toml", vec![]),
-        ("host/storage/Cargo.toml", vec!["keepsake-types"]),
+        ("host/gate/Cargo.toml", vec![]),
+        (
+            "host/storage/Cargo.toml",
+            vec!["keepsake-types", "keepsake-gate"],
+        ),
         (
             "host/sandbox/Cargo.toml",
             vec!["keepsake-types", "keepsake-client"],
@@ -58,6 +62,7 @@ fn dependencies_go_one_way() {
             ],
         ),
         ("host/builtin/Cargo.toml", vec![]),
+        ("host/templates/Cargo.toml", vec![]),
     ];
     for (manifest, allowed) in layers {
         for dependency in dependencies(manifest) {

@@ -1,6 +1,6 @@
 //! Providers are swapped with one line, by option, file or variable.
 
-use keepsake_test_artifacts::{HASHED_EMBEDDINGS, MINIMAL_AGENT, UNRULY_AGENT};
+use keepsake_test_artifacts::{HASHED_EMBEDDINGS, MINIMAL_AGENT, SUMMARISING_AGENT, UNRULY_AGENT};
 
 use crate::program::Folder;
 
@@ -89,26 +89,117 @@ fn facts_of_one_provider_are_embedded_anew_for_another() {
     let told = with_another().stderr;
     assert!(
         told.contains("1 facts of jordan")
-            && told.contains("host memory reindex --resource jordan"),
+            && told.contains("host memory reindex --resource jordan")
+            && told.contains("1 facts were embedded"),
         "{told}"
     );
+    // Even a run of one message embeds some of them in the background.
+    assert_eq!(recall(), 1);
+    assert!(!with_another().stderr.contains("reindex"));
 
+    // Back again, in the foreground.
     let reindexed = folder
-        .host(&[
-            "memory",
-            "reindex",
+        .host(&["memory", "reindex", "--resource", "jordan", "--json"])
+        .succeeded()
+        .json();
+    assert_eq!(reindexed["embedded"], 1);
+    assert_eq!(recall(), 0);
+    assert_eq!(folder.recalled_by_vectors("green tea", &[]).len(), 1);
+    folder.host(&["ledger", "verify"]).succeeded();
+}
+
+#[test]
+fn facts_are_embedded_anew_beside_a_conversation_and_found_by_words_meanwhile() {
+    let folder = Folder::new();
+    folder
+        .host_with_input(
+            &["run", SUMMARISING_AGENT, "--resource", "jordan"],
+            b"many 300\nremember Jordan likes green tea\n",
+        )
+        .succeeded();
+    let run = |input: &str| {
+        let arguments = [
+            "run",
+            SUMMARISING_AGENT,
             "--resource",
             "jordan",
             "--embeddings",
             HASHED_EMBEDDINGS,
-            "--json",
-        ])
-        .succeeded()
-        .json();
-    assert_eq!(reindexed["embedded"], 1);
-    assert_eq!(recall(), 1);
-    assert!(!with_another().stderr.contains("reindex"));
-    folder.host(&["ledger", "verify"]).succeeded();
+        ];
+        folder
+            .host_with_input(&arguments, input.as_bytes())
+            .succeeded()
+    };
+    // Whatever a run leaves, the next ones go on with.
+    let mut runs = 0;
+    loop {
+        let ran = run("recall green tea\nrecall green tea\n");
+        let found = ran.stdout.matches("Jordan likes green tea").count();
+        assert_eq!(found, 2, "{ran:?}");
+        if !ran.stderr.contains("have no vectors") {
+            break;
+        }
+        runs += 1;
+        assert!(runs <= 6, "nothing gets on: {ran:?}");
+    }
+    let found = folder.recalled_by_vectors("green tea", &["--embeddings", HASHED_EMBEDDINGS]);
+    assert_eq!(found[0], "Jordan likes green tea");
+    let background = folder
+        .entries("provider-called")
+        .into_iter()
+        .filter(|entry| {
+            entry["payload"]["background"] == true && entry["payload"]["error"].is_null()
+        });
+    let texts: u64 = background
+        .map(|entry| entry["payload"]["texts"].as_u64().unwrap())
+        .sum();
+    assert_eq!(texts, 301);
+}
+
+#[test]
+fn a_query_that_was_asked_before_is_not_embedded_again() {
+    let folder = Folder::new();
+    let arguments = ["run", SUMMARISING_AGENT, "--resource", "jordan"];
+    let input =
+        b"remember Jordan likes green tea\nrecall which tea\nrecall which tea\nrecall a cup\n";
+    folder.host_with_input(&arguments, input).succeeded();
+    let queries = folder
+        .entries("provider-called")
+        .into_iter()
+        .filter(|entry| entry["payload"]["kind"] == "query");
+    assert_eq!(queries.count(), 2);
+}
+
+#[test]
+fn a_sentence_deep_in_a_long_text_is_found() {
+    let folder = Folder::new();
+    let filler = "The weather was mild and nothing else happened on that day. ";
+    let mut text = filler.repeat(1_000);
+    let deep = text.len() - 10 * filler.len();
+    text.insert_str(deep, "Jordan's parrot is called Captain Biscuit. ");
+    assert!(text.len() <= 64 * 1024);
+    // One line: it is one message.
+    let mut input = format!("remember {text}\nmany 30\n");
+    let questions = [
+        "what is Jordan's parrot called",
+        "who is Captain Biscuit",
+        "a parrot",
+    ];
+    for question in questions {
+        input.push_str(&format!("recall {question}\n"));
+    }
+    let arguments = ["run", SUMMARISING_AGENT, "--resource", "jordan"];
+    let ran = folder
+        .host_with_input(&arguments, input.as_bytes())
+        .succeeded();
+    assert_eq!(ran.stdout.matches("Captain Biscuit").count(), 3, "{ran:?}");
+    let passages = folder.entries("provider-called");
+    assert!(
+        passages
+            .iter()
+            .all(|entry| entry["payload"]["error"].is_null())
+    );
+    assert_eq!(folder.facts("jordan").len(), 31);
 }
 
 #[test]

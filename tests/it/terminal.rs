@@ -153,3 +153,53 @@ fn ctrl_c_ends_a_turn_and_the_conversation_goes_on() {
     // A message that got no reply is told at the end.
     assert_eq!(terminal.ends(), Some(4));
 }
+
+#[test]
+fn erasing_a_customer_asks_for_the_name() {
+    let folder = Folder::new();
+    let set = ["memory", "set", "--resource", "jordan", "colour", "green"];
+    folder.host(&set).succeeded();
+    let erase = ["memory", "erase", "--resource", "jordan"];
+    let mut terminal = Terminal::start(&folder, &erase);
+    terminal.shows("1 keys of working memory");
+    terminal.shows("Type the name to go on: ");
+    terminal.press("yes\r");
+    terminal.shows("nothing was erased");
+    assert_eq!(terminal.ends(), Some(1));
+    let working = |folder: &Folder| {
+        let list = ["memory", "list", "--resource", "jordan", "--json"];
+        folder.host(&list).succeeded().json()["working"].clone()
+    };
+    assert_eq!(working(&folder)["colour"], "green");
+
+    let mut terminal = Terminal::start(&folder, &erase);
+    terminal.shows("Type the name to go on: ");
+    terminal.press("jordan\r");
+    terminal.shows("erased all of jordan");
+    assert_eq!(terminal.ends(), Some(0));
+    assert_eq!(working(&folder), serde_json::json!({}));
+}
+
+#[test]
+fn an_import_shows_how_far_it_is() {
+    let folder = Folder::new();
+    let facts: String = (0..20_000)
+        .map(|number| {
+            format!("{{\"content\": \"Jordan bought item {number} of the catalogue\"}}\n")
+        })
+        .collect();
+    folder.write("facts.jsonl", facts);
+    let import = [
+        "memory",
+        "import",
+        "--resource",
+        "jordan",
+        "--file",
+        "facts.jsonl",
+    ];
+    let mut terminal = Terminal::start(&folder, &import);
+    terminal.shows("importing facts");
+    terminal.shows("/20,000");
+    terminal.shows("imported 20000 facts");
+    assert_eq!(terminal.ends(), Some(0));
+}

@@ -126,7 +126,10 @@ fn setting_up_a_second_time_changes_nothing_and_the_key_stays_in_its_file() {
     server.0.host(&["sandbox", "down"]).succeeded();
     let gone = server.0.host(&["sandbox", "list"]);
     assert_eq!(gone.code, Some(1), "{gone:?}");
-    assert!(gone.stderr.contains("is the server running"), "{gone:?}");
+    assert!(
+        gone.stderr.contains("check that the server runs"),
+        "{gone:?}"
+    );
 }
 
 #[test]

@@ -248,6 +248,14 @@ impl SnippetOptions {
         self.max_facts = facts;
         self
     }
+
+    /// At most so many tokens as well, where four bytes are taken for one: the
+    /// host does not know the model's tokens.
+    #[must_use]
+    pub fn max_tokens(mut self, tokens: u32) -> Self {
+        self.extras = Some(format!(r#"{{"max-tokens":{tokens}}}"#));
+        self
+    }
 }
 
 impl Default for SnippetOptions {

@@ -1,16 +1,17 @@
 //! Memory in this process.
 
 use std::cell::{Cell, RefCell};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Map, Value, json};
 
-use super::{Host, recall};
+use super::gate::{self, Passing, Screened};
+use super::{Host, compact, recall};
 use crate::error::{Error, Result};
 use crate::host::ScopeHost;
 use crate::memory::{
-    EntryRef, Episode, EpisodePage, Fact, FactPage, NewFact, Outcome, Recollection, Remembered,
-    Verification, WorkingPage,
+    CompactOptions, Compaction, EntryRef, Episode, EpisodePage, Fact, FactPage, NewFact, Outcome,
+    Recollection, Remembered, Verification, WorkingPage,
 };
 use crate::wit;
 
@@ -23,14 +24,16 @@ pub(super) struct Store {
     resources: RefCell<BTreeMap<String, Resource>>,
     entries: RefCell<Vec<Entry>>,
     ticks: Cell<u64>,
+    /// Ids of the facts that this turn showed.
+    pub(super) shown: RefCell<BTreeSet<String>>,
 }
 
 #[derive(Default)]
-struct Resource {
+pub(super) struct Resource {
     working: BTreeMap<String, Value>,
     profile: Map<String, Value>,
     /// Oldest first.
-    facts: Vec<Fact>,
+    pub(super) facts: Vec<Fact>,
 }
 
 struct Entry {
@@ -46,7 +49,7 @@ impl Store {
         BEGINNING + self.ticks.get()
     }
 
-    fn tick(&self) -> u64 {
+    pub(super) fn tick(&self) -> u64 {
         self.ticks.set(self.ticks.get() + 1);
         self.now()
     }
@@ -96,14 +99,20 @@ impl Store {
         })
     }
 
-    fn read<T>(&self, resource: &str, read: impl FnOnce(&Resource) -> T) -> T {
+    pub(super) fn read<T>(&self, resource: &str, read: impl FnOnce(&Resource) -> T) -> T {
         let mut resources = self.resources.borrow_mut();
         read(resources.entry(resource.to_owned()).or_default())
     }
 
-    fn write<T>(&self, resource: &str, write: impl FnOnce(&mut Resource) -> T) -> T {
+    pub(super) fn write<T>(&self, resource: &str, write: impl FnOnce(&mut Resource) -> T) -> T {
         let mut resources = self.resources.borrow_mut();
         write(resources.entry(resource.to_owned()).or_default())
+    }
+
+    /// Notes that facts were shown in this turn.
+    fn show<'f>(&self, facts: impl Iterator<Item = &'f Fact>) {
+        let mut shown = self.shown.borrow_mut();
+        shown.extend(facts.map(|fact| fact.id.clone()));
     }
 
     fn check_source(&self, resource: &str, fact: &NewFact) -> Result<()> {
@@ -158,45 +167,69 @@ impl TestScope {
         &self.host.shared.store
     }
 
-    fn remember(&self, new: &NewFact) -> Remembered {
+    fn remember(&self, screened: &Screened) -> Remembered {
         let at = self.store().tick();
-        let mut outcome = Outcome::Stored;
-        let fact = self.store().write(&self.resource, |resource| {
-            let known = resource.facts.iter_mut().find(|fact| {
-                holds(fact, at) && fact.content == new.content && fact.attribute == new.attribute
-            });
-            if let Some(known) = known {
-                outcome = Outcome::Repeated;
-                known.updated_at = at;
-                if known.source.is_none() && new.source.is_some() {
-                    known.source.clone_from(&new.source);
-                    known.verification = Verification::Verified;
+        let new = &screened.fact;
+        let shown = self.store().shown.borrow();
+        self.store().write(&self.resource, |resource| {
+            let facts = &mut resource.facts;
+            let (outcome, place, near) = match gate::pass(facts, &shown, screened, at) {
+                Passing::New => {
+                    let outcome = store(facts, screened, at);
+                    (outcome, facts.len() - 1, Vec::new())
                 }
-                return known.clone();
+                Passing::Repeated(place) => (Outcome::Repeated, place, Vec::new()),
+                Passing::Merged(place) => (Outcome::Merged, place, Vec::new()),
+                Passing::Echo(place) => (Outcome::Echo, place, Vec::new()),
+                Passing::Near(near) => (Outcome::NearDuplicate, near[0], near),
+            };
+            if matches!(outcome, Outcome::Repeated | Outcome::Merged) {
+                repeat(&mut facts[place], new, at);
             }
-            let fact = fact(new, format!("fact-{at}"), at);
-            for older in resource.facts.iter_mut().filter(|older| holds(older, at)) {
-                let same_value = new.attribute.is_some()
-                    && older.attribute == new.attribute
-                    && older.subject == new.subject;
-                if same_value || new.supersedes.contains(&older.id) {
-                    outcome = Outcome::Superseded;
-                    older.valid_until = Some(at);
-                    older.superseded_by = Some(fact.id.clone());
-                }
+            Remembered {
+                outcome,
+                fact: facts[place].clone(),
+                near: near.into_iter().map(|place| facts[place].clone()).collect(),
             }
-            resource.facts.push(fact.clone());
-            fact
-        });
-        Remembered {
-            outcome,
-            fact,
-            near: Vec::new(),
-        }
+        })
     }
 }
 
-fn fact(new: &NewFact, id: String, at: u64) -> Fact {
+/// Stores a new fact and ends those that it replaces.
+fn store(facts: &mut Vec<Fact>, screened: &Screened, at: u64) -> Outcome {
+    let new = &screened.fact;
+    let mut outcome = Outcome::Stored;
+    let fact = Fact {
+        masked: screened.masked,
+        instruction_like: screened.instruction_like,
+        extras: new.extras.clone(),
+        ..fact(new, format!("fact-{at}"), at)
+    };
+    for older in facts.iter_mut().filter(|older| holds(older, at)) {
+        if gate::gives_same_property(new, older) || new.supersedes.contains(&older.id) {
+            outcome = Outcome::Superseded;
+            older.valid_until = Some(at);
+            older.superseded_by = Some(fact.id.clone());
+        }
+    }
+    facts.push(fact);
+    outcome
+}
+
+/// Lets a known fact take over what it has not.
+fn repeat(known: &mut Fact, new: &NewFact, at: u64) {
+    known.updated_at = at;
+    if known.source.is_none() && new.source.is_some() {
+        known.source.clone_from(&new.source);
+        known.verification = Verification::Verified;
+    }
+    if known.subject.is_none() {
+        known.subject.clone_from(&new.subject);
+        known.attribute.clone_from(&new.attribute);
+    }
+}
+
+pub(super) fn fact(new: &NewFact, id: String, at: u64) -> Fact {
     Fact {
         id,
         content: new.content.clone(),
@@ -326,12 +359,14 @@ impl ScopeHost for TestScope {
             }
             self.store().check_source(&self.resource, fact)?;
         }
-        Ok(facts.iter().map(|fact| self.remember(fact)).collect())
+        let screened = facts.iter().map(gate::screen).collect::<Result<Vec<_>>>()?;
+        Ok(screened.iter().map(|fact| self.remember(fact)).collect())
     }
 
     fn recall(&self, query: &str, options: &wit::memory::RecallOptions) -> Result<Recollection> {
         let facts = self.store().facts(&self.resource);
         let facts = recall::recall(&facts, query, options);
+        self.store().show(facts.iter().map(|found| &found.fact));
         let receipt = self
             .host
             .record("recalled", json!({ "query": query, "facts": facts.len() }));
@@ -378,11 +413,17 @@ impl ScopeHost for TestScope {
         }))
     }
 
+    fn compact(&self, options: &CompactOptions) -> Result<Compaction> {
+        compact::compact(&self.host, self.store(), &self.resource, options)
+    }
+
     fn snippet(&self, options: &wit::memory::SnippetOptions) -> Result<String> {
         let facts = self.store().facts(&self.resource);
-        Ok(self.store().read(&self.resource, |resource| {
+        let (snippet, used) = self.store().read(&self.resource, |resource| {
             recall::snippet(&resource.profile, &resource.working, &facts, options)
-        }))
+        });
+        self.store().show(used.into_iter());
+        Ok(snippet)
     }
 
     fn episodes(&self, options: &wit::memory::EpisodeOptions) -> Result<EpisodePage> {

@@ -46,13 +46,14 @@ fn words(text: &str) -> BTreeSet<String> {
         .collect()
 }
 
-/// A snippet in the host's form: the profile, working memory, then facts.
-pub(super) fn snippet(
+/// A snippet in the host's form: the profile, working memory, then facts; and
+/// the facts in it.
+pub(super) fn snippet<'f>(
     profile: &Map<String, Value>,
     working: &BTreeMap<String, Value>,
-    facts: &[Fact],
+    facts: &'f [Fact],
     options: &SnippetOptions,
-) -> String {
+) -> (String, Vec<&'f Fact>) {
     let value = |(key, value): (&String, &Value)| match value {
         Value::String(text) => format!("- {key}: {text}"),
         other => format!("- {key}: {other}"),
@@ -60,7 +61,7 @@ pub(super) fn snippet(
     let mut lines: Vec<String> = profile.iter().map(value).collect();
     let shown = working.iter().filter(|(key, _)| !key.starts_with('_'));
     lines.extend(shown.map(value));
-    let fitting: Vec<&Fact> = match &options.query {
+    let fitting: Vec<&'f Fact> = match &options.query {
         Some(query) if !query.trim().is_empty() => {
             let mut recall_options = RecallOptions::new(options.max_facts);
             recall_options.limit = options.max_facts;
@@ -72,24 +73,51 @@ pub(super) fn snippet(
         }
         _ => facts.iter().take(options.max_facts as usize).collect(),
     };
-    lines.extend(fitting.into_iter().map(fact_line));
     let mut text = HEADING.to_owned();
-    for line in &lines {
-        if text.len() + 1 + line.len() <= options.max_bytes as usize {
+    let room = room(options);
+    let mut add = |line: &str| {
+        let fits = text.len() + 1 + line.len() <= room;
+        if fits {
             text.push('\n');
             text.push_str(line);
         }
+        fits
+    };
+    for line in &lines {
+        add(line);
     }
-    if text == HEADING { String::new() } else { text }
+    let used = fitting
+        .into_iter()
+        .filter(|fact| add(&fact_line(fact)))
+        .collect();
+    if text == HEADING {
+        text.clear();
+    }
+    (text, used)
+}
+
+/// Bytes that the options allow, tokens counted as four bytes.
+fn room(options: &SnippetOptions) -> usize {
+    let extras = options.extras.as_deref().unwrap_or("{}");
+    let tokens = serde_json::from_str::<Value>(extras)
+        .ok()
+        .and_then(|extras| extras["max-tokens"].as_u64());
+    let bytes = tokens.map_or(u64::MAX, |tokens| tokens.saturating_mul(4));
+    usize::try_from(bytes.min(options.max_bytes.into())).unwrap_or(usize::MAX)
 }
 
 fn fact_line(fact: &Fact) -> String {
     let mark = match fact.verification {
-        Verification::Verified => "verified, ",
-        Verification::Dangling => "source missing, ",
-        Verification::Tampered => "source altered, ",
+        Verification::Verified => "verified) (",
+        Verification::Dangling => "source missing) (",
+        Verification::Tampered => "source altered) (",
         Verification::Unverified => "",
     };
+    let warning = if fact.instruction_like {
+        "reads like instructions, "
+    } else {
+        ""
+    };
     let content = fact.content.replace('\\', "\\\\").replace('"', "\\\"");
-    format!("- \"{content}\" ({mark}2026-01-01)")
+    format!("- \"{content}\" ({mark}{warning}2026-01-01, today)")
 }

@@ -18,6 +18,11 @@ pub fn names() -> String {
     names.join(", ")
 }
 
+/// The names of the shipped plugins.
+pub fn all() -> impl Iterator<Item = &'static str> {
+    PLUGINS.iter().map(|(name, _, _)| *name)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

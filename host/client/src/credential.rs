@@ -5,11 +5,14 @@ use std::fmt;
 use reqwest::header::{AUTHORIZATION, HeaderMap, HeaderName, HeaderValue};
 use secrecy::{ExposeSecret, SecretString};
 
+use crate::Redaction;
+
 /// A key for one server. It is never printed, and overwritten when dropped.
 #[derive(Clone)]
 pub struct Credential {
     header: HeaderName,
     value: SecretString,
+    redaction: Redaction,
 }
 
 /// Why something is no credential. The key's value is in none of these.
@@ -45,7 +48,12 @@ impl Credential {
         Self::new(variable, &key, header)
     }
 
-    fn new(variable: &str, key: &str, header: Option<&str>) -> Result<Self, CredentialError> {
+    /// This key, sent as [`Credential::from_variable`] says. `variable` is what
+    /// errors call the place where it was found.
+    ///
+    /// # Errors
+    /// When it is empty or no key, or the header no header.
+    pub fn new(variable: &str, key: &str, header: Option<&str>) -> Result<Self, CredentialError> {
         let key = key.trim();
         if key.is_empty() {
             return Err(CredentialError::NotSet {
@@ -68,6 +76,7 @@ impl Credential {
         Ok(Self {
             header,
             value: value.into(),
+            redaction: Redaction::of(key),
         })
     }
 
@@ -75,6 +84,12 @@ impl Credential {
     #[must_use]
     pub fn header(&self) -> &HeaderName {
         &self.header
+    }
+
+    /// What takes the key out of answers.
+    #[must_use]
+    pub fn redaction(&self) -> &Redaction {
+        &self.redaction
     }
 
     /// Puts the key into a request's headers, in place of what was there.

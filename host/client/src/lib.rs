@@ -7,6 +7,7 @@
 mod credential;
 mod fault;
 mod origin;
+mod redaction;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,6 +15,7 @@ use std::time::Duration;
 pub use credential::{Credential, CredentialError};
 pub use fault::Fault;
 pub use origin::{Origin, OriginError};
+pub use redaction::{RedactedStream, Redaction, SHORTEST_REDACTED_KEY};
 
 /// How long to wait for a connection, TLS included.
 pub const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);

@@ -11,6 +11,7 @@ use serde_json::Value;
 use crate::bindings::agent::exports::keepsake::host::agent::Turn;
 use crate::bindings::agent::keepsake::host::types::Error;
 use crate::bindings::agent::{AgentPlugin as AgentInstance, AgentPluginPre};
+use crate::bindings::summarizing::SummarizingPre;
 use crate::call::Guest;
 use crate::capability::http::HttpAccess;
 use crate::capability::memory::profile::ProfileSchema;
@@ -21,7 +22,7 @@ use crate::engine::{GuestLimits, PluginEngine};
 use crate::error::{PluginError, PluginFailure};
 use crate::linker;
 use crate::loader::LoadedPlugin;
-use crate::report::PluginKind;
+use crate::report::{PluginKind, PluginReport};
 use crate::state::State;
 
 /// What an agent says of itself.
@@ -79,6 +80,38 @@ pub struct AgentPlugin {
     description: Description,
     profile_schema: Option<Arc<ProfileSchema>>,
     pre: AgentPluginPre<State>,
+    /// The same component by its second export, where it has that.
+    summarizer: Option<SummarizingPre<State>>,
+    needs: Needs,
+}
+
+/// Which providers an agent can come to need, by what it imports.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Needs {
+    /// It embeds texts, or has memory embed what it remembers and recalls.
+    pub embeddings: bool,
+    /// It asks a model.
+    pub model: bool,
+}
+
+impl Needs {
+    /// The functions of memory that embed something.
+    const EMBEDDING: [&str; 5] = [
+        "[method]scope.remember",
+        "[method]scope.remember-many",
+        "[method]scope.recall",
+        "[method]scope.snippet",
+        "[method]scope.compact",
+    ];
+
+    fn of(report: &PluginReport) -> Self {
+        let embeds = |function: &&str| report.imports_ours("memory", Some(function));
+        Self {
+            embeddings: report.imports_ours("embeddings", None)
+                || Self::EMBEDDING.iter().any(embeds),
+            model: report.imports_ours("model", None),
+        }
+    }
 }
 
 impl AgentPlugin {
@@ -94,7 +127,14 @@ impl AgentPlugin {
         settings: Settings,
     ) -> Result<Arc<Self>, PluginError> {
         let plugin = plugin.expect(PluginKind::Agent)?;
-        let pre = linker::link(&plugin, linker::for_agent(engine), AgentPluginPre::new)?;
+        let summarises = plugin.report.exports_ours("summarizer");
+        let (pre, summarizer) = linker::link(&plugin, linker::for_agent(engine), |pre| {
+            let summarizer = match summarises {
+                true => Some(SummarizingPre::new(pre.clone())?),
+                false => None,
+            };
+            Ok((AgentPluginPre::new(pre)?, summarizer))
+        })?;
         let guest = Guest::new(
             plugin.name(),
             engine,
@@ -115,6 +155,8 @@ impl AgentPlugin {
             description,
             profile_schema,
             pre,
+            summarizer,
+            needs: Needs::of(&plugin.report),
         }))
     }
 
@@ -126,6 +168,11 @@ impl AgentPlugin {
     /// BLAKE3 of the component, hexadecimal.
     pub fn hash(&self) -> &str {
         &self.hash
+    }
+
+    /// Which providers it can come to need.
+    pub fn needs(&self) -> Needs {
+        self.needs
     }
 
     /// What the agent says of itself.
@@ -158,6 +205,47 @@ impl AgentPlugin {
         };
         match self.guest.within(handled).await {
             Ok(Ok(reply)) => self.checked(reply.text, reply.data),
+            Ok(Err(error)) => Err(self.refused(&error)),
+            Err(error) => Err(self.guest.failure(&store, error).into()),
+        }
+    }
+
+    /// Whether it says facts in fewer words when they are let go.
+    pub fn summarises(&self) -> bool {
+        self.summarizer.is_some()
+    }
+
+    /// Asks it for at most `most` summaries of facts, in a fresh instance.
+    ///
+    /// # Errors
+    /// When the agent answers with an error, fails, or does not summarise.
+    pub(crate) async fn summarise(
+        &self,
+        facts: Vec<keepsake_storage::Fact>,
+        most: usize,
+        context: TurnContext,
+    ) -> Result<Vec<keepsake_storage::Summary>, TurnError> {
+        let Some(pre) = &self.summarizer else {
+            return Ok(Vec::new());
+        };
+        let mut store = self.guest.store(Some(TurnState::new(context)));
+        let facts: Vec<_> = facts.into_iter().map(Into::into).collect();
+        let most = u32::try_from(most).unwrap_or(u32::MAX);
+        let asked = async {
+            let instance = pre.instantiate_async(&mut store).await?;
+            instance
+                .keepsake_host_summarizer()
+                .call_summarize(&mut store, &facts, most)
+                .await
+        };
+        match self.guest.within(asked).await {
+            Ok(Ok(summaries)) => Ok(summaries
+                .into_iter()
+                .map(|summary| keepsake_storage::Summary {
+                    content: summary.content,
+                    of: summary.of,
+                })
+                .collect()),
             Ok(Err(error)) => Err(self.refused(&error)),
             Err(error) => Err(self.guest.failure(&store, error).into()),
         }

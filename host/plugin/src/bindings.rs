@@ -25,6 +25,18 @@ pub(crate) mod agent {
         additional_derives: [PartialEq],
     });
 }
+pub(crate) mod summarizing {
+    wasmtime::component::bindgen!({
+        path: "../../wit",
+        world: "summarizing",
+        imports: { default: async | trappable },
+        exports: { default: async },
+        with: {
+            "keepsake:host/types": super::agent::keepsake::host::types,
+            "keepsake:host/memory": super::agent::keepsake::host::memory,
+        },
+    });
+}
 pub(crate) mod embedding_provider {
     wasmtime::component::bindgen!({
         path: "../../wit",

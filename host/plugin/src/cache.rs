@@ -16,6 +16,7 @@ use std::path::{Path, PathBuf};
 use wasmtime::component::Component;
 
 use crate::engine::PluginEngine;
+use crate::loader::PluginSource;
 
 /// Ends every file of the cache, after the code and its checksum: wasmtime maps
 /// a file that begins with the code, and copies any other.
@@ -69,6 +70,15 @@ impl ComponentCache {
         Some(base.join("keepsake").join("components"))
     }
 
+    /// Whether there is compiled code for a component. It may yet turn out to be
+    /// damaged.
+    pub fn has(&self, engine: &PluginEngine, source: &PluginSource) -> bool {
+        self.folder.as_ref().is_some_and(|folder| {
+            let key = key(engine, &source.hash);
+            folder.join(file_name(&key)).is_file()
+        })
+    }
+
     /// The compiled form of the component whose bytes have the hash `content`,
     /// from disk if it is there and sound.
     pub(crate) fn compile(
@@ -81,7 +91,7 @@ impl ComponentCache {
             return Ok((compile()?, CacheUse::NotKept));
         };
         let key = key(engine, content);
-        let path = folder.join(format!("{}.cwasm", key.to_hex()));
+        let path = folder.join(file_name(&key));
         match load(engine, folder, &path, &key) {
             Ok(component) => return Ok((component, CacheUse::Hit)),
             Err(Rejected::Absent) => {}
@@ -106,6 +116,10 @@ fn key(engine: &PluginEngine, content: &blake3::Hash) -> blake3::Hash {
     hasher.update(engine.fingerprint().as_bytes());
     hasher.update(content.as_bytes());
     hasher.finalize()
+}
+
+fn file_name(key: &blake3::Hash) -> String {
+    format!("{}.cwasm", key.to_hex())
 }
 
 enum Rejected {

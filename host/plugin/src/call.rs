@@ -123,6 +123,13 @@ impl Guest {
 
     /// The plugin was asked what it is and answered with an error.
     pub(crate) fn mute(&self, error: &Error) -> PluginError {
+        if let Error::Unavailable(unavailable) = error {
+            return PluginError::Unready {
+                name: self.name.clone(),
+                reason: unavailable.message.clone(),
+                retry_after_ms: unavailable.retry_after_ms,
+            };
+        }
         self.broken(format!(
             "it cannot say what it is, and may need settings in [settings.{}]: {}",
             self.name,

@@ -1,16 +1,20 @@
 //! Embedding providers as plugins: each call goes to a component in a store of
 //! its own, from a small pool of warm ones, and what it answers is checked.
 
+mod chunks;
+mod queries;
+
 use std::sync::{Arc, Mutex, PoisonError};
 
 use async_trait::async_trait;
 use keepsake_types::embedding::{Embedder, EmbeddingError, EmbeddingInfo, EmbeddingKind};
 use keepsake_types::limits;
-use tokio::sync::Semaphore;
+use tokio::sync::{OnceCell, Semaphore};
 use wasmtime::Store;
 
 use crate::bindings::embedding_provider::exports::keepsake::host::embeddings::Kind;
 use crate::bindings::embedding_provider::{EmbeddingProvider, EmbeddingProviderPre};
+use crate::calibration;
 use crate::call::Guest;
 use crate::capability::http::HttpAccess;
 use crate::capability::settings::Settings;
@@ -20,6 +24,7 @@ use crate::linker;
 use crate::loader::LoadedPlugin;
 use crate::report::PluginKind;
 use crate::state::State;
+use queries::Queries;
 
 /// Instances of one provider that work at the same time.
 const WORKERS: usize = 4;
@@ -33,6 +38,9 @@ pub struct EmbeddingPlugin {
     pre: EmbeddingProviderPre<State>,
     permits: Semaphore,
     warm: Mutex<Vec<Worker>>,
+    queries: Queries,
+    /// What was found for a model whose author gives no threshold.
+    calibrated: OnceCell<f32>,
 }
 
 struct Worker {
@@ -69,6 +77,8 @@ impl EmbeddingPlugin {
             pre,
             permits: Semaphore::new(WORKERS),
             warm: Mutex::new(Vec::new()),
+            queries: Queries::default(),
+            calibrated: OnceCell::new(),
         };
         provider.info = provider.ask_info().await?;
         Ok(Arc::new(provider))
@@ -79,7 +89,8 @@ impl EmbeddingPlugin {
         &self.guest.name
     }
 
-    async fn ask_info(&self) -> Result<EmbeddingInfo, PluginError> {
+    /// What the provider says it is, asked now.
+    pub(crate) async fn ask_info(&self) -> Result<EmbeddingInfo, PluginError> {
         let guest = &self.guest;
         let mut worker = self
             .worker()
@@ -155,7 +166,25 @@ impl EmbeddingPlugin {
             .push(worker);
     }
 
+    /// Has the next calls made by instances that are new.
+    pub(crate) fn start_anew(&self) {
+        self.warm
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clear();
+    }
+
     async fn embed_batch(
+        &self,
+        texts: &[String],
+        kind: EmbeddingKind,
+    ) -> Result<Vec<Vec<f32>>, EmbeddingError> {
+        let vectors = self.ask(texts, kind).await?;
+        self.checked(vectors, texts.len())
+    }
+
+    /// What the provider answers to one call, whatever that is.
+    pub(crate) async fn ask(
         &self,
         texts: &[String],
         kind: EmbeddingKind,
@@ -193,17 +222,61 @@ impl EmbeddingPlugin {
             }
         };
         self.put_back(worker);
-        match answer {
-            Ok(vectors) => self.checked(vectors, texts.len()),
-            Err(error) => Err(failed(
+        answer.map_err(|error| {
+            failed(
                 crate::capability::describe(&error),
                 crate::capability::retry_after(&error),
-            )),
+            )
+        })
+    }
+
+    /// One vector for each text, however long it is.
+    async fn embed_whole(
+        &self,
+        texts: &[String],
+        kind: EmbeddingKind,
+    ) -> Result<Vec<Vec<f32>>, EmbeddingError> {
+        let max_bytes = self.info.max_text_bytes as usize;
+        let parts: Vec<Vec<&str>> = texts
+            .iter()
+            .map(|text| chunks::chunks(text, max_bytes))
+            .collect();
+        if parts.iter().all(|parts| parts.len() == 1) {
+            return self.embed_all(texts, kind).await;
         }
+        let all: Vec<String> = parts
+            .iter()
+            .flatten()
+            .map(|part| (*part).to_owned())
+            .collect();
+        let mut vectors = self.embed_all(&all, kind).await?.into_iter();
+        Ok(parts
+            .iter()
+            .map(|parts| {
+                let mut own: Vec<_> = vectors.by_ref().take(parts.len()).collect();
+                match own.len() {
+                    1 => own.remove(0),
+                    _ => chunks::mean(&own, self.info.normalised),
+                }
+            })
+            .collect())
+    }
+
+    /// As many calls as the provider needs for so many texts.
+    async fn embed_all(
+        &self,
+        texts: &[String],
+        kind: EmbeddingKind,
+    ) -> Result<Vec<Vec<f32>>, EmbeddingError> {
+        let mut vectors = Vec::with_capacity(texts.len());
+        for batch in texts.chunks(self.info.max_texts as usize) {
+            vectors.append(&mut self.embed_batch(batch, kind).await?);
+        }
+        Ok(vectors)
     }
 
     /// A provider is not believed: a wrong vector would spoil every recall.
-    fn checked(
+    pub(crate) fn checked(
         &self,
         vectors: Vec<Vec<f32>>,
         texts: usize,
@@ -263,15 +336,35 @@ impl Embedder for EmbeddingPlugin {
         &self.info
     }
 
+    async fn relevance_threshold(&self) -> Option<f32> {
+        if let Some(threshold) = self.info.relevance_threshold {
+            return Some(threshold);
+        }
+        let calibrated = || calibration::relevance_threshold(self);
+        match self.calibrated.get_or_try_init(calibrated).await {
+            Ok(threshold) => Some(*threshold),
+            Err(error) => {
+                tracing::debug!("no relevance threshold was found: {error}");
+                None
+            }
+        }
+    }
+
     async fn embed(
         &self,
         texts: Vec<String>,
         kind: EmbeddingKind,
     ) -> Result<Vec<Vec<f32>>, EmbeddingError> {
-        let mut vectors = Vec::with_capacity(texts.len());
-        for batch in texts.chunks(self.info.max_texts as usize) {
-            vectors.append(&mut self.embed_batch(batch, kind).await?);
+        let vectors = self.embed_whole(&texts, kind).await?;
+        if kind == EmbeddingKind::Query {
+            for (text, vector) in texts.iter().zip(&vectors) {
+                self.queries.put(text, vector);
+            }
         }
         Ok(vectors)
+    }
+
+    fn known_query(&self, text: &str) -> Option<Vec<f32>> {
+        self.queries.get(text)
     }
 }

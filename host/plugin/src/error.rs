@@ -101,6 +101,16 @@ pub enum PluginError {
         /// What is wrong.
         reason: String,
     },
+    /// The plugin cannot say what it is now: what it depends on does not answer.
+    #[error("the plugin {name:?} cannot say what it is now: {reason}")]
+    Unready {
+        /// The plugin.
+        name: String,
+        /// What it said.
+        reason: String,
+        /// Milliseconds to wait before asking again, where known.
+        retry_after_ms: Option<u64>,
+    },
     /// The plugin failed while it was asked what it is.
     #[error("the plugin {name:?} failed when asked what it is: {failure}")]
     Failed {

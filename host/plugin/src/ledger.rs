@@ -31,7 +31,22 @@ impl Ledger {
         self.database.append(&self.session, kind, payload).await
     }
 
-    /// The same, for a capability.
+    /// Appends an entry that is said to nobody: it reaches the disk with the next
+    /// one that is written there.
+    ///
+    /// # Errors
+    /// When the database cannot be written.
+    pub async fn write_without_waiting(
+        &self,
+        kind: EntryKind,
+        payload: Value,
+    ) -> Result<EntryRef, StorageError> {
+        self.database
+            .append_without_waiting(&self.session, kind, payload)
+            .await
+    }
+
+    /// The same as [`Ledger::write`], for a capability.
     pub(crate) async fn append(
         &self,
         kind: EntryKind,

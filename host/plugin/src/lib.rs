@@ -10,8 +10,11 @@
 
 mod bindings;
 mod cache;
+mod calibration;
 mod call;
 mod capability;
+mod compaction;
+mod conformance;
 mod engine;
 mod error;
 mod ledger;
@@ -23,18 +26,22 @@ mod state;
 mod agent;
 mod embedder;
 mod model_provider;
+mod provider;
 
-pub use agent::{AgentPlugin, Description, Reply, TurnError};
+pub use agent::{AgentPlugin, Description, Needs, Reply, TurnError};
 pub use cache::{CacheUse, ComponentCache};
 pub use capability::http::HttpAccess;
 pub use capability::memory::profile::ProfileSchema;
 pub use capability::sandbox::SessionSandboxes;
 pub use capability::session::TurnContext;
 pub use capability::settings::Settings;
+pub use compaction::{CompactionError, Summariser, compact};
+pub use conformance::{Check, Verdict, check_embeddings, check_model};
 pub use embedder::EmbeddingPlugin;
 pub use engine::{DEFAULT_INSTANCES, GuestLimits, LARGEST_MEMORY, PluginEngine};
 pub use error::{FailureCause, PluginError, PluginFailure};
 pub use ledger::Ledger;
 pub use loader::{LoadedPlugin, PluginSource};
 pub use model_provider::{ModelInfo, ModelPlugin};
+pub use provider::{Provider, Unready};
 pub use report::{Interface, PluginKind, PluginReport, WIT_VERSION};

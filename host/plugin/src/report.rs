@@ -131,6 +131,26 @@ impl PluginReport {
         report.runs_here = report.problems.is_empty();
         report
     }
+
+    /// Whether it imports this function of our package's interface, or any where
+    /// none is named.
+    pub(crate) fn imports_ours(&self, interface: &str, function: Option<&str>) -> bool {
+        self.imports.iter().any(|import| {
+            ours(&import.name).is_some_and(|(name, _)| name == interface)
+                && import
+                    .functions
+                    .iter()
+                    .any(|imported| function.is_none_or(|wanted| imported == wanted))
+        })
+    }
+
+    /// Whether it exports this interface of our package.
+    pub(crate) fn exports_ours(&self, interface: &str) -> bool {
+        self.exports
+            .iter()
+            .filter_map(|export| ours(&export.name))
+            .any(|(name, _)| name == interface)
+    }
 }
 
 fn interface(name: &str, item: &ComponentItem, engine: &Engine) -> Interface {

@@ -28,6 +28,6 @@ pub use error::SandboxError;
 pub use limits::SandboxLimits;
 pub use local::{LocalBackend, LocalOptions};
 pub use opensandbox::{
-    NetworkPolicy, OpenSandboxBackend, OpenSandboxOptions, RemoteSandbox, SecretString, Volume,
+    KEY_HEADER, NetworkPolicy, OpenSandboxBackend, OpenSandboxOptions, RemoteSandbox, Volume,
     VolumeSource,
 };

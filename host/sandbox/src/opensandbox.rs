@@ -10,10 +10,12 @@ mod failure;
 mod files;
 mod labels;
 mod lifecycle;
+mod lost;
 mod options;
 mod outputs;
 mod sandbox;
 mod scripts;
+mod snapshot;
 mod stream;
 mod transport;
 mod watch;
@@ -22,12 +24,13 @@ mod wire;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use async_trait::async_trait;
+use keepsake_client::Redaction;
 
 use self::create::Source;
 use self::failure::Failure;
 use self::labels::OURS;
 use self::lifecycle::Lifecycle;
-pub use self::options::{NetworkPolicy, OpenSandboxOptions, SecretString, Volume, VolumeSource};
+pub use self::options::{KEY_HEADER, NetworkPolicy, OpenSandboxOptions, Volume, VolumeSource};
 use self::transport::Transport;
 pub use self::wire::RemoteSandbox;
 use crate::{
@@ -83,7 +86,13 @@ impl OpenSandboxBackend {
     pub fn new(options: OpenSandboxOptions) -> Result<Self, SandboxError> {
         options.check()?;
         let tls = options.endpoint_tls || options.url.starts_with("https:");
-        let lifecycle = Lifecycle::new(Transport::new(tls)?, &options.url, options.key.as_ref())?;
+        let secrets = [&options.key, &options.execd_token];
+        let redaction = secrets
+            .into_iter()
+            .flatten()
+            .fold(Redaction::default(), |all, one| all.and(one.redaction()));
+        let transport = Transport::new(tls, redaction)?;
+        let lifecycle = Lifecycle::new(transport, &options.url, options.key.as_ref())?;
         Ok(Self {
             shared: Arc::new(Shared {
                 options,

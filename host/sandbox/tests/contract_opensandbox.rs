@@ -1,7 +1,10 @@
 //! The OpenSandbox backend keeps the contract, with a server that the
 //! environment names. Run with `--features real-opensandbox`.
 
-use keepsake_sandbox::{NetworkPolicy, OpenSandboxBackend, OpenSandboxOptions, SandboxBackend};
+use keepsake_client::Credential;
+use keepsake_sandbox::{
+    KEY_HEADER, NetworkPolicy, OpenSandboxBackend, OpenSandboxOptions, SandboxBackend,
+};
 
 const URL: &str = "KEEPSAKE_TEST_OPENSANDBOX_URL";
 const KEY: &str = "KEEPSAKE_TEST_OPENSANDBOX_KEY";
@@ -20,7 +23,7 @@ fn variable(name: &str) -> String {
 
 fn backend() -> OpenSandboxBackend {
     let mut options = OpenSandboxOptions::new(variable(URL), variable(IMAGE));
-    options.key = Some(variable(KEY).into());
+    options.key = Some(Credential::from_variable(KEY, Some(KEY_HEADER)).unwrap());
     options.use_server_proxy = std::env::var_os(PROXY).is_some_and(|value| value == "1");
     // A server for tests has no program that restricts the network.
     options.network = NetworkPolicy::Server;

@@ -9,9 +9,10 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use http_server::{Request, Server, answer, json};
+use keepsake_client::Credential;
 use keepsake_sandbox::{
-    Command, ExitStatus, NetworkPolicy, OpenSandboxBackend, OpenSandboxOptions, Sandbox,
-    SandboxBackend, SandboxError, SandboxRequest,
+    Command, ExitStatus, KEY_HEADER, NetworkPolicy, OpenSandboxBackend, OpenSandboxOptions,
+    Sandbox, SandboxBackend, SandboxError, SandboxRequest,
 };
 use serde_json::Value;
 
@@ -45,10 +46,14 @@ fn replay(name: &str) -> Vec<u8> {
 }
 
 fn backend(server: &Server) -> OpenSandboxBackend {
+    backend_with(server, Duration::from_secs(20))
+}
+
+fn backend_with(server: &Server, create_timeout: Duration) -> OpenSandboxBackend {
     let mut options = OpenSandboxOptions::new(format!("http://{}", server.address()), "image");
-    options.key = Some(KEY.to_owned().into());
+    options.key = Some(Credential::new("KEY", KEY, Some(KEY_HEADER)).unwrap());
     options.network = NetworkPolicy::Server;
-    options.create_timeout = Duration::from_secs(20);
+    options.create_timeout = create_timeout;
     OpenSandboxBackend::new(options).unwrap()
 }
 
@@ -164,7 +169,7 @@ async fn bad_answers_are_told_for_what_they_are() {
             b"HTTP/1.1 307 Temporary Redirect\r\nLocation: http://127.0.0.1:1/\r\nContent-Length: 0\r\n\r\n"
                 .to_vec()
         }),
-        ("connection", || {
+        ("message head is too large", || {
             let mut head = b"HTTP/1.1 200 OK\r\nx: ".to_vec();
             head.resize(10 << 20, b'a');
             head
@@ -183,7 +188,10 @@ async fn bad_answers_are_told_for_what_they_are() {
         .await
         .unwrap_err()
         .to_string();
-    assert!(text.contains("is the server running"), "{text}");
+    assert!(
+        text.contains("http://127.0.0.1:1: it refuses the connection; check that the server runs"),
+        "{text}"
+    );
 }
 
 #[tokio::test]
@@ -327,6 +335,142 @@ async fn a_sandbox_whose_answer_was_lost_is_found_by_its_label() {
         asked.iter().any(|request| request.path.contains(&label)),
         "it was not looked for by its label: {asked:?}"
     );
+    sandbox.close().await.unwrap();
+}
+
+#[tokio::test]
+async fn a_key_that_the_server_repeats_is_in_no_error() {
+    let server = Server::start(|_, number| {
+        let told = match number {
+            0 => format!(r#"{{"code":"INVALID_API_KEY","message":"no such key: {KEY}"}}"#),
+            1 => format!("bad header OPEN-SANDBOX-API-KEY: {KEY}"),
+            2 => r#"{"detail":"key=hunter2%2D0123456789"}"#.to_owned(),
+            _ => {
+                return format!(
+                    "HTTP/1.1 307 Temporary Redirect\r\nLocation: http://127.0.0.1:1/?key={KEY}\r\nContent-Length: 0\r\n\r\n"
+                )
+                .into_bytes();
+            }
+        };
+        answer("401 Unauthorized", "application/json", &told)
+    });
+    for _ in 0..4 {
+        let text = refused(&server).await;
+        assert!(text.contains("****"), "{text}");
+        assert!(!text.contains("0123456789"), "{text}");
+    }
+}
+
+/// The lifecycle server's part where the answer about a checkpoint is lost, with
+/// what it lists then.
+fn forgetful(daemon: &Server, listed: fn(name: &str, look: usize) -> Value) -> Server {
+    let address = daemon.address();
+    let (name, looks) = (std::sync::Mutex::new(String::new()), AtomicUsize::new(0));
+    Server::start(move |request, _| {
+        let snapshots = request.path.contains("snapshots");
+        match request.method.as_str() {
+            "POST" if snapshots => {
+                *name.lock().unwrap() = request.json()["name"].as_str().unwrap().to_owned();
+                Vec::new()
+            }
+            "GET" if request.path.starts_with("/v1/snapshots?") => json(&serde_json::json!({
+                "items": listed(&name.lock().unwrap(), looks.fetch_add(1, Ordering::SeqCst)),
+            })),
+            "GET" if snapshots => replay("life-snap-get-final"),
+            "DELETE" if snapshots => replay("life-snap-delete"),
+            "POST" if request.path == "/v1/sandboxes" => replay("life-create-ok"),
+            "GET" if request.path.contains("/endpoints/") => {
+                json(&serde_json::json!({ "endpoint": format!("{address}/proxy/44772") }))
+            }
+            "GET" => replay("life-get-ok"),
+            "DELETE" => replay("life-delete-ok"),
+            _ => replay("life-renew-ok"),
+        }
+    })
+}
+
+fn listed_snapshot(name: &str) -> Value {
+    serde_json::json!({ "id": "snap-1", "name": name, "status": { "state": "Creating" } })
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_checkpoint_whose_answer_was_lost_is_found_by_its_name() {
+    let daemon = daemon(not_found);
+    let server = forgetful(&daemon, |name, look| match look {
+        // One of another name is not taken for it.
+        0 => serde_json::json!([listed_snapshot("other")]),
+        _ => serde_json::json!([listed_snapshot("other"), listed_snapshot(name)]),
+    });
+    let sandbox = made(&server).await;
+    let checkpoint = sandbox.checkpoint("before").await.unwrap();
+    assert_eq!(checkpoint.id, "snap-1");
+    let requests = server.requests();
+    let asked = |method: &str, path: &str| {
+        let matching = requests
+            .iter()
+            .filter(|request| request.method == method && request.path.contains(path));
+        matching.count()
+    };
+    assert_eq!(
+        asked("POST", "/snapshots"),
+        1,
+        "a lost checkpoint was repeated"
+    );
+    assert_eq!(asked("GET", "/v1/snapshots/snap-1"), 1);
+    sandbox.close().await.unwrap();
+    assert!(
+        server
+            .requests()
+            .iter()
+            .any(|request| request.method == "DELETE" && request.path.ends_with("/snap-1"))
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_lost_checkpoint_that_comes_late_is_deleted() {
+    let daemon = daemon(not_found);
+    let server = forgetful(&daemon, |name, look| match look {
+        0..5 => serde_json::json!([]),
+        _ => serde_json::json!([listed_snapshot(name)]),
+    });
+    let sandbox = backend_with(&server, Duration::from_secs(2))
+        .create(SandboxRequest::default())
+        .await
+        .unwrap();
+    let error = sandbox.checkpoint("before").await.unwrap_err();
+    assert!(error.to_string().contains("checkpoint"), "{error}");
+    let begun = std::time::Instant::now();
+    let deleted = || {
+        let requests = server.requests();
+        requests
+            .iter()
+            .any(|request| request.method == "DELETE" && request.path.ends_with("/snap-1"))
+    };
+    while !deleted() {
+        assert!(begun.elapsed() < Duration::from_secs(20), "it stays");
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+    sandbox.close().await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_command_whose_stream_broke_is_found_again_by_its_id() {
+    let daemon = daemon(|request| match request.path.as_str() {
+        path if path.ends_with("/command") && request.body.contains("deploy") => {
+            stream(&[event("init", "c-2"), event("stdout", "keepsake-started")])
+        }
+        path if path.ends_with("/command") => ready(),
+        path if path.ends_with("/command/status/c-2") => json(&serde_json::json!({
+            "id": "c-2", "content": "…", "running": false, "exit_code": 7,
+            "started_at": "2026-12-01T15:42:40.587676202Z",
+            "finished_at": "2026-12-01T15:42:41.587676202Z",
+        })),
+        _ => not_found(request),
+    });
+    let server = lifecycle(&daemon, |_| replay("life-create-ok"));
+    let sandbox = made(&server).await;
+    let done = sandbox.exec(Command::new("deploy")).await.unwrap();
+    assert_eq!(done.status, ExitStatus::Code(7));
     sandbox.close().await.unwrap();
 }
 

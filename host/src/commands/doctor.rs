@@ -6,7 +6,7 @@ use std::path::Path;
 use serde::Serialize;
 
 use crate::app::App;
-use crate::config::PluginChoice;
+use crate::config::{PluginChoice, strange_settings};
 use crate::failure::{ExitCode, Failure};
 use crate::output;
 
@@ -53,13 +53,33 @@ fn finding(what: &'static str, result: Result<String, String>) -> Finding {
 }
 
 fn configuration(app: &App) -> Finding {
-    finding(
-        "configuration",
-        Ok(match &app.config.file {
-            Some(file) => format!("{}", file.display()),
-            None => "no host.toml here or above: defaults".into(),
-        }),
-    )
+    let mut text = match &app.config.file {
+        Some(file) => file.display().to_string(),
+        None => "no host.toml here or above: defaults".into(),
+    };
+    // No failure: the settings may be of a plugin that is used at other times.
+    for note in misspelt(app) {
+        text.push_str("; ");
+        text.push_str(&note);
+    }
+    finding("configuration", Ok(text))
+}
+
+/// What to say of settings whose plugin's name is misspelt. Where a plugin cannot
+/// be found, its own finding says so.
+fn misspelt(app: &App) -> Vec<String> {
+    let Ok(plugins) = app.plugins() else {
+        return Vec::new();
+    };
+    let chosen = [&app.config.embeddings, &app.config.model];
+    let sources = chosen.map(|choice| plugins.source(choice).ok());
+    let used: Vec<_> = sources
+        .iter()
+        .flatten()
+        .map(|source| source.name.as_str())
+        .collect();
+    let shipped: Vec<_> = keepsake_builtin::all().collect();
+    strange_settings(app.config.settings.keys(), &used, &shipped)
 }
 
 async fn database(app: &App) -> Finding {

@@ -22,7 +22,8 @@ pub(crate) fn run(app: &App, plugin: &str, json: bool) -> Result<(), Failure> {
     output::write(&text(&report))
 }
 
-fn text(report: &PluginReport) -> String {
+/// The report for a reader.
+pub(crate) fn text(report: &PluginReport) -> String {
     use std::fmt::Write as _;
     let mut text = String::new();
     let kind = match report.kind {

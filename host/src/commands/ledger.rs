@@ -171,6 +171,11 @@ fn fact_line(fact: &Fact) -> String {
 }
 
 async fn verify(database: &Database, session: Option<String>, json: bool) -> Result<(), Failure> {
+    if let Some(session) = &session
+        && database.session(session).await?.is_none()
+    {
+        return Err(unknown_session(session));
+    }
     let report = database.verify(session.as_deref()).await?;
     if json {
         output::json(&report)?;

@@ -1,17 +1,19 @@
 //! `host memory`: what is remembered of a customer.
 
+mod compact;
+mod erase;
+mod export;
+mod import;
+mod recall;
 pub(crate) mod reindex;
+mod why;
 
-use keepsake_storage::{
-    Database, Fact, Memory, QueryVector, RecallMode, RecallOptions, Recollection, StorageError,
-    Verification, View,
-};
-use keepsake_types::embedding::{Embedder, EmbeddingKind};
+use keepsake_storage::{Database, Fact, Memory, StorageError, Verification, View};
 use keepsake_types::{ResourceRef, limits};
 use serde_json::{Map, Value, json};
 
 use crate::app::App;
-use crate::cli::{MemoryCommand, Mode};
+use crate::cli::MemoryCommand;
 use crate::failure::{ExitCode, Failure};
 use crate::output;
 
@@ -22,42 +24,42 @@ pub(crate) async fn run(app: &App, command: MemoryCommand, json: bool) -> Result
             let view = app.existing_database().await?.view(&resource)?;
             list(&view, &resource, json).await
         }
-        MemoryCommand::Recall {
-            whose,
-            query,
-            top_k,
-            mode,
-            min_score,
-            explain,
-            ..
-        } => {
-            let asked = Recall {
-                query,
-                mode,
-                options: RecallOptions {
-                    limit: top_k as usize,
-                    mode: match mode {
-                        Mode::Hybrid => RecallMode::Hybrid,
-                        Mode::Words => RecallMode::Words,
-                        Mode::Vectors => RecallMode::Vectors,
-                    },
-                    min_score,
-                    ..RecallOptions::default()
-                },
-                explain,
-            };
-            asked
-                .run(app, &ResourceRef::new(whose.resource)?, json)
-                .await
-        }
+        MemoryCommand::Recall(arguments) => recall::run(app, arguments, json).await,
         MemoryCommand::Set { whose, key, value } => {
             let resource = ResourceRef::new(whose.resource)?;
             set(app, &resource, &key, &value, json).await
         }
-        MemoryCommand::Forget { whose, facts, key } => {
+        MemoryCommand::Forget {
+            whose,
+            facts,
+            key,
+            mentions,
+        } => {
             let resource = ResourceRef::new(whose.resource)?;
-            forget(app, &resource, facts, &key, json).await
+            forget(app, &resource, facts, &key, mentions, json).await
         }
+        MemoryCommand::Import(arguments) => import::import(app, arguments, json).await,
+        MemoryCommand::Compact {
+            whose,
+            max_age,
+            max_facts,
+            agent,
+            ..
+        } => {
+            let asked = compact::Compact {
+                resource: ResourceRef::new(whose.resource)?,
+                max_age,
+                max_facts,
+                agent,
+            };
+            asked.run(app, json).await
+        }
+        MemoryCommand::Expire { whose, facts, at } => {
+            compact::expire(app, &ResourceRef::new(whose.resource)?, &facts, at, json).await
+        }
+        MemoryCommand::Export(arguments) => export::export(app, arguments, json).await,
+        MemoryCommand::Erase(arguments) => erase::erase(app, arguments, json).await,
+        MemoryCommand::Why(arguments) => why::why(app, arguments, json).await,
         MemoryCommand::Reindex { whose, .. } => {
             reindex::reindex(app, &ResourceRef::new(whose.resource)?, json).await
         }
@@ -144,8 +146,11 @@ fn fact_line(fact: &Fact) -> String {
             source.index, source.session
         )
     });
+    let summary = fact
+        .summary_of
+        .map_or_else(String::new, |facts| format!(", summary of {facts} facts"));
     format!(
-        "{}  \"{}\" ({}{source}, {})",
+        "{}  \"{}\" ({}{source}{summary}, {})",
         fact.id,
         output::one_line(&fact.content, 400),
         fact.verification.name(),
@@ -161,98 +166,18 @@ fn fact_as_json(fact: &Fact) -> Value {
         "verified": fact.verification == Verification::Verified,
         "verification": fact.verification.name(),
         "source": fact.source,
+        "further_sources": fact.further_sources,
+        "summary_of": fact.summary_of,
         "created_at": fact.created_at,
         "updated_at": fact.updated_at,
         "subject": fact.subject,
         "attribute": fact.attribute,
+        "valid_from": fact.valid_from,
+        "valid_until": fact.valid_until,
+        "thread": fact.thread,
+        "position": fact.position,
         "metadata": fact.metadata,
     })
-}
-
-/// A question to a memory.
-struct Recall {
-    query: String,
-    mode: Mode,
-    options: RecallOptions,
-    explain: bool,
-}
-
-impl Recall {
-    async fn run(self, app: &App, resource: &ResourceRef, json: bool) -> Result<(), Failure> {
-        let database = app.existing_database().await?;
-        let vector = self.vector(app).await?;
-        let memory = database.operator_session(resource).await?;
-        let recalled = memory
-            .ending()
-            .recall(&self.query, vector, self.options.clone())
-            .await;
-        let recalled = ended(&database, &memory, recalled).await?;
-        if json {
-            return output::json(&json!({
-                "query": self.query,
-                "facts": self.facts_as_json(&recalled),
-            }));
-        }
-        if recalled.facts.is_empty() {
-            output::note!("nothing that is remembered answers this");
-        }
-        for found in &recalled.facts {
-            output::line(&format!(
-                "{:.3}  {}",
-                found.score.total,
-                fact_line(&found.fact)
-            ))?;
-            if self.explain {
-                let rank = |rank: Option<u32>| rank.map_or("-".to_owned(), |rank| rank.to_string());
-                output::line(&format!(
-                    "       word rank {}, vector rank {}, cosine {}",
-                    rank(found.score.word_rank),
-                    rank(found.score.vector_rank),
-                    found
-                        .score
-                        .cosine
-                        .map_or("-".to_owned(), |cosine| format!("{cosine:.3}")),
-                ))?;
-            }
-        }
-        Ok(())
-    }
-
-    async fn vector(&self, app: &App) -> Result<Option<QueryVector>, Failure> {
-        if self.mode == Mode::Words {
-            return Ok(None);
-        }
-        let embedder = app.plugins()?.embedder().await?;
-        let vectors = embedder
-            .embed(vec![self.query.clone()], EmbeddingKind::Query)
-            .await
-            .map_err(|error| {
-                Failure::new(
-                    ExitCode::Plugin,
-                    format!("{error}; `--mode words` recalls without a provider"),
-                )
-            })?;
-        Ok(vectors.into_iter().next().map(|vector| QueryVector {
-            model: embedder.info().model.clone(),
-            vector,
-            relevance_threshold: embedder.info().relevance_threshold,
-        }))
-    }
-
-    fn facts_as_json(&self, recalled: &Recollection) -> Vec<Value> {
-        recalled
-            .facts
-            .iter()
-            .map(|found| {
-                let mut fact = fact_as_json(&found.fact);
-                fact["score"] = json!(found.score.total);
-                if self.explain {
-                    fact["explanation"] = json!(found.score);
-                }
-                fact
-            })
-            .collect()
-    }
 }
 
 async fn set(
@@ -285,20 +210,26 @@ async fn forget(
     resource: &ResourceRef,
     facts: Vec<String>,
     keys: &[String],
+    mentions: bool,
     json: bool,
 ) -> Result<(), Failure> {
     let database = app.existing_database().await?;
     let memory = database.operator_session(resource).await?;
     let asked = facts.len() + keys.len();
-    let done = forget_all(&memory, facts, keys).await;
-    let (facts, keys) = ended(&database, &memory, done).await?;
+    let done = forget_all(&memory, facts, keys, mentions).await;
+    let (facts, erased, keys) = ended(&database, &memory, done).await?;
     let forgotten = facts as usize + keys;
     if json {
         output::json(&json!({
-            "resource": resource.resource, "facts": facts, "keys": keys,
+            "resource": resource.resource, "facts": facts, "keys": keys, "mentions": erased,
         }))?;
     } else {
-        output::note!("forgot {facts} facts and {keys} keys");
+        let of_ledger = if mentions {
+            format!(", and erased {erased} entries that held their texts")
+        } else {
+            String::new()
+        };
+        output::note!("forgot {facts} facts and {keys} keys{of_ledger}");
     }
     if forgotten < asked {
         return Err(Failure::new(
@@ -313,22 +244,32 @@ async fn forget(
     Ok(())
 }
 
-/// Forgets the facts, then the keys. The last write ends the session.
+/// Forgets the facts, then the keys. The last write ends the session. Answers how
+/// many facts, entries with their texts and keys there were.
 async fn forget_all(
     memory: &Memory,
     facts: Vec<String>,
     keys: &[String],
-) -> Result<(u64, usize), StorageError> {
-    let Some((last, others)) = keys.split_last() else {
-        return Ok((memory.ending().forget(facts).await?, 0));
+    mentions: bool,
+) -> Result<(u64, u64, usize), StorageError> {
+    let of_facts = async |memory: &Memory, facts| {
+        if mentions {
+            memory.forget_with_mentions(facts).await
+        } else {
+            Ok((memory.forget(facts).await?, 0))
+        }
     };
-    let facts = memory.forget(facts).await?;
+    let Some((last, others)) = keys.split_last() else {
+        let (facts, erased) = of_facts(&memory.ending(), facts).await?;
+        return Ok((facts, erased, 0));
+    };
+    let (facts, erased) = of_facts(memory, facts).await?;
     let mut deleted = 0;
     for key in others {
         deleted += usize::from(memory.delete(key).await?);
     }
     deleted += usize::from(memory.ending().delete(last).await?);
-    Ok((facts, deleted))
+    Ok((facts, erased, deleted))
 }
 
 /// What a command did, whose last write ended its session; one that failed did

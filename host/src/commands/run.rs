@@ -3,62 +3,80 @@
 mod conversation;
 mod show;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
+use keepsake_plugin::{EmbeddingPlugin, ModelPlugin, Needs, Provider};
 use keepsake_storage::Database;
 use keepsake_types::ResourceRef;
 use keepsake_types::embedding::Embedder;
 use tokio::sync::mpsc;
-use tokio::task::JoinError;
 
-use crate::app::App;
+use crate::app::{App, Chosen};
 use crate::cli::RunArguments;
+use crate::commands::build;
 use crate::commands::ledger::steps;
-use crate::commands::memory::reindex::warn_of_unembedded;
-use crate::config::PluginChoice;
+use crate::commands::memory::reindex::{note_embedded, note_unembedded};
+use crate::config::{PluginChoice, strange_settings};
 use crate::failure::{ExitCode, Failure};
+use crate::output;
 use crate::session::{Parts, Session, TurnFailure, TurnReport};
 use conversation::{Message, Messages};
 use show::Show;
 
 pub(crate) async fn run(app: &App, arguments: RunArguments, json: bool) -> Result<(), Failure> {
+    // What a project is built to is found by the folder's name.
+    let built = build::if_project(Path::new(&arguments.plugin))?;
+    let plugin = built.map_or(arguments.plugin, |file| file.to_string_lossy().into_owned());
+    let opening = app.opening_database();
     let plugins = app.plugins()?;
     let here = std::env::current_dir().unwrap_or_else(|_| PathBuf::from("."));
     // Plugins are checked before anything is written: a mistyped name leaves
     // no data folder behind.
     let choice = PluginChoice {
-        name: arguments.plugin.clone(),
+        name: plugin,
         base: here,
     };
-    let embedder = plugins.beside(async |plugins| plugins.embedder().await);
-    let model = plugins.beside(async |plugins| plugins.model().await);
+    let embedder = plugins.embedding_provider()?;
+    let model = plugins.model_provider()?;
     let agent = plugins.agent(&choice).await?;
-    let embedder = embedder.await.map_err(broken_off)??;
-    let model = model.await.map_err(broken_off)??;
+    prepare(agent.needs(), &embedder, &model).await?;
+    let used = [
+        agent.name(),
+        embedder.provider.name(),
+        model.provider.name(),
+    ];
+    let shipped: Vec<_> = keepsake_builtin::all().collect();
+    for note in strange_settings(app.config.settings.keys(), &used, &shipped) {
+        output::note!("note: {note}");
+    }
     let resource = match arguments.resource {
         Some(resource) => ResourceRef::new(resource)?,
         None => ResourceRef::new(agent.description().name.clone())?,
     };
-    let database = app.database().await?;
-    let embedder_model = embedder.info().model.clone();
+    let database = opening.finish().await?;
+    let with_vectors = agent.needs().embeddings;
     let parts = Parts {
         database: database.clone(),
         agent,
-        embedder,
-        model,
+        embedder: embedder.provider.clone(),
+        model: model.provider,
         backend: app.sandbox_backend()?,
         sandbox: app.config.sandbox.clone(),
+        upkeep: app.config.memory,
     };
-    warn_of_unembedded(&database, &resource, &embedder_model).await?;
+    let unembedded = match with_vectors {
+        true => unembedded(&database, &resource, &embedder.provider).await?,
+        false => 0,
+    };
     let messages = Messages::new(arguments.message, app.history_path())?;
     let mut session = Session::open(parts, resource, arguments.session).await?;
     let show = Show::new(json, messages.interactive(), arguments.steps);
     show.beginning(&session)?;
     let talked = talk(&mut session, messages, &show, &database, arguments.steps).await;
     // The sandboxes are closed and the end is recorded, however it went.
-    let ended = session.end().await;
+    let ended = session.end(talked.is_err()).await;
     let failed_turns = talked?;
-    ended?;
+    note_embedded(unembedded, ended?);
     match failed_turns {
         0 => Ok(()),
         1 => Err(Failure::new(ExitCode::Turn, "a message got no reply")),
@@ -69,11 +87,52 @@ pub(crate) async fn run(app: &App, arguments: RunArguments, json: bool) -> Resul
     }
 }
 
-fn broken_off(error: JoinError) -> Failure {
-    Failure::new(
-        ExitCode::Other,
-        format!("a plugin could not be loaded: {error}"),
-    )
+/// Makes the providers that the agent can come to need. One that fails is told
+/// before the first turn; an embedding provider whose server does not answer is
+/// done without, since words find facts too.
+async fn prepare(
+    needs: Needs,
+    embedder: &Chosen<EmbeddingPlugin>,
+    model: &Chosen<ModelPlugin>,
+) -> Result<(), Failure> {
+    let embedder = async {
+        match needs.embeddings {
+            true => embedder.prepare().await,
+            false => Ok(()),
+        }
+    };
+    let model = async {
+        match needs.model {
+            true => model.prepare().await,
+            false => Ok(()),
+        }
+    };
+    let (embedder, model) = tokio::join!(embedder, model);
+    match embedder {
+        Err(unready) if unready.may_pass() => output::note!(
+            "note: {unready}; until it answers, facts are remembered and recalled by their words only (it is asked again later)"
+        ),
+        Err(unready) => return Err(unready.into()),
+        Ok(()) => {}
+    }
+    Ok(model?)
+}
+
+/// How many facts have no vector of the provider, which is told. Where there are
+/// no facts, nobody waits for the provider.
+async fn unembedded(
+    database: &Database,
+    resource: &ResourceRef,
+    provider: &Provider<EmbeddingPlugin>,
+) -> Result<u64, Failure> {
+    if database.view(resource)?.count_facts().await? == 0 {
+        return Ok(0);
+    }
+    match provider.get().await {
+        Ok(embedder) => note_unembedded(database, resource, &embedder.info().model).await,
+        // Told already, or by the first who needs it.
+        Err(_) => Ok(0),
+    }
 }
 
 /// Handles messages until there are no more, and counts those without a reply.

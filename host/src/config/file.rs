@@ -24,6 +24,8 @@ pub(super) struct File {
     #[serde(default)]
     pub(super) limits: LimitsTable,
     #[serde(default)]
+    pub(super) memory: MemoryTable,
+    #[serde(default)]
     pub(super) settings: BTreeMap<String, toml::Table>,
 }
 
@@ -46,6 +48,14 @@ pub(super) struct LimitsTable {
     pub(super) memory_mib: Option<u64>,
 }
 
+#[derive(Debug, Default, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub(super) struct MemoryTable {
+    pub(super) compact_after: Option<u64>,
+    pub(super) max_facts: Option<u64>,
+    pub(super) max_age: Option<String>,
+}
+
 /// What a variable's text stands for.
 #[derive(Clone, Copy)]
 enum Form {
@@ -56,7 +66,7 @@ enum Form {
 }
 
 /// Every key with the variable that overrides it.
-const KEYS: [(&str, &str, Form); 18] = [
+const KEYS: [(&str, &str, Form); 21] = [
     ("data", "HOST_DATA", Form::Text),
     ("embeddings", "HOST_EMBEDDINGS", Form::Text),
     ("model", "HOST_MODEL", Form::Text),
@@ -123,6 +133,13 @@ const KEYS: [(&str, &str, Form); 18] = [
         Form::Seconds,
     ),
     ("limits.memory-mib", "HOST_LIMITS_MEMORY_MIB", Form::Whole),
+    (
+        "memory.compact-after",
+        "HOST_MEMORY_COMPACT_AFTER",
+        Form::Whole,
+    ),
+    ("memory.max-facts", "HOST_MEMORY_MAX_FACTS", Form::Whole),
+    ("memory.max-age", "HOST_MEMORY_MAX_AGE", Form::Text),
 ];
 
 /// Further keys, which no variable overrides.
@@ -136,7 +153,7 @@ const FURTHER: [&str; 6] = [
 ];
 
 /// Tables of keys.
-const TABLES: [&str; 3] = ["sandbox", "sandbox.opensandbox", "limits"];
+const TABLES: [&str; 4] = ["sandbox", "sandbox.opensandbox", "limits", "memory"];
 
 /// Reads a file and names what is wrong with its keys.
 pub(super) fn read(path: &Path) -> Result<toml::Table, Failure> {
@@ -196,6 +213,33 @@ fn check_key(path: &Path, key: &str) -> Result<(), Failure> {
     Err(wrong(format!(
         "{path:?}: unknown key `{key}`; {suggestion}"
     )))
+}
+
+/// What to say of `HOST_*` variables that are nearly one of ours: others may
+/// have their own, so that a strange one is no error.
+pub(super) fn strange_variables(names: impl Iterator<Item = String>) -> Vec<String> {
+    let known = || {
+        let keys = KEYS.iter().map(|(_, variable, _)| *variable);
+        keys.chain(["HOST_CONFIG", "HOST_CACHE"])
+    };
+    names
+        .filter(|name| name.starts_with("HOST_") && known().all(|known| known != name))
+        .filter_map(|name| {
+            let nearest = nearest(&name["HOST_".len()..], known().map(|known| &known["HOST_".len()..]))?;
+            Some(format!(
+                "the variable {name} is none of this program's and does nothing; did you mean HOST_{nearest}?"
+            ))
+        })
+        .collect()
+}
+
+/// The known name that a text was probably meant to be.
+pub(super) fn nearest<'k>(text: &str, known: impl Iterator<Item = &'k str>) -> Option<&'k str> {
+    let distance = |known: &str| strsim::damerau_levenshtein(known, text);
+    let nearest = known.min_by_key(|known| distance(known))?;
+    // A letter wrong, missing, too many or exchanged; two in a long name.
+    let allowed = if nearest.len() >= 8 { 2 } else { 1 };
+    (distance(nearest) <= allowed).then_some(nearest)
 }
 
 /// Puts `HOST_*` variables into the table, as what they would be in the file.
@@ -294,6 +338,33 @@ mod tests {
             check_keys(Path::new("host.toml"), "", &table).unwrap();
             let file: Result<File, _> = table.try_into();
             assert!(file.is_ok(), "{key}: {file:?}");
+        }
+    }
+
+    #[test]
+    fn a_variable_that_is_nearly_one_of_ours_is_told() {
+        let told = |name: &str| strange_variables([name.to_owned()].into_iter());
+        for (name, meant) in [
+            ("HOST_EMBEDINGS", "HOST_EMBEDDINGS?"),
+            ("HOST_MODLE", "HOST_MODEL?"),
+            (
+                "HOST_SANDBOX_COMAND_SECOND",
+                "HOST_SANDBOX_COMMAND_SECONDS?",
+            ),
+            ("HOST_CACHES", "HOST_CACHE?"),
+        ] {
+            let told = told(name);
+            assert!(told.len() == 1 && told[0].ends_with(meant), "{told:?}");
+        }
+        for name in [
+            "HOST_NAME",
+            "HOST_IP",
+            "HOST_UID",
+            "HOST_DATA",
+            "HOST_CONFIG",
+            "PATH",
+        ] {
+            assert!(told(name).is_empty(), "{name}");
         }
     }
 

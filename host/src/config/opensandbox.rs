@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use keepsake_sandbox::{NetworkPolicy, OpenSandboxOptions, SecretString, Volume, VolumeSource};
+use keepsake_client::Credential;
+use keepsake_sandbox::{KEY_HEADER, NetworkPolicy, OpenSandboxOptions, Volume, VolumeSource};
 use serde::Deserialize;
 
 use super::wrong;
@@ -96,28 +97,22 @@ impl OpenSandboxTable {
         Ok(options)
     }
 
-    fn key(&self, base: &Path) -> Result<Option<SecretString>, Failure> {
+    fn key(&self, base: &Path) -> Result<Option<Credential>, Failure> {
         match (&self.key_variable, &self.key_file) {
             (None, None) => Ok(None),
             (Some(_), Some(_)) => Err(unusable(
                 "key-file",
                 "`key-variable` names a key too; leave one of them out",
             )),
-            (Some(variable), None) => match std::env::var(variable) {
-                Ok(key) if !key.trim().is_empty() => Ok(Some(key.trim().into())),
-                _ => Err(unusable(
-                    "key-variable",
-                    &format!(
-                        "the variable {variable} is not set; set it to the server's key: export {variable}=…"
-                    ),
-                )),
-            },
+            (Some(variable), None) => Credential::from_variable(variable, Some(KEY_HEADER))
+                .map(Some)
+                .map_err(|error| unusable("key-variable", &error.to_string())),
             (None, Some(file)) => key_in(&base.join(file)).map(Some),
         }
     }
 }
 
-fn key_in(path: &Path) -> Result<SecretString, Failure> {
+fn key_in(path: &Path) -> Result<Credential, Failure> {
     let told = |reason: String| unusable("key-file", &format!("{}: {reason}", path.display()));
     let metadata = std::fs::metadata(path)
         .map_err(|error| told(format!("{error}; `host sandbox init` makes it")))?;
@@ -137,7 +132,8 @@ fn key_in(path: &Path) -> Result<SecretString, Failure> {
     let key = std::fs::read_to_string(path).map_err(|error| told(error.to_string()))?;
     match key.trim() {
         "" => Err(told("it is empty".into())),
-        key => Ok(key.into()),
+        key => Credential::new(&path.display().to_string(), key, Some(KEY_HEADER))
+            .map_err(|error| told(error.to_string())),
     }
 }
 

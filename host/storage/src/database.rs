@@ -5,19 +5,28 @@ mod check;
 mod file;
 mod readers;
 mod schema;
+mod scrub;
 mod writer;
+
+pub(crate) use file::refused;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+use keepsake_types::limits;
 use rusqlite::Connection;
 
+use crate::sessions::Held;
 use crate::{Result, StorageError};
 use readers::Readers;
-use writer::Writer;
+use writer::{Durability, Writer};
+
+pub(crate) use readers::Snapshot;
 
 pub use check::{Check, Counts, ModelCount};
+pub use schema::KNOWN as SCHEMA_VERSION;
+pub use scrub::Scrubbed;
 
 /// How to open a database.
 #[derive(Clone, Debug)]
@@ -28,6 +37,8 @@ pub struct Settings {
     pub readers: usize,
     /// The largest size of the file in bytes; none means what the disk holds.
     pub max_bytes: Option<u64>,
+    /// Memory for the vector indexes of the scopes that were searched last.
+    pub vector_index_bytes: usize,
 }
 
 impl Default for Settings {
@@ -36,6 +47,7 @@ impl Default for Settings {
             busy_timeout: Duration::from_secs(30),
             readers: 4,
             max_bytes: None,
+            vector_index_bytes: limits::VECTOR_INDEX_BYTES,
         }
     }
 }
@@ -43,7 +55,8 @@ impl Default for Settings {
 /// A handle on one database file. Cloning it is cheap; all clones share one
 /// writer and a few readers. Several processes may use one file at once.
 ///
-/// What a writing call answers has reached the disk. A call that is dropped
+/// What a writing call answers has reached the disk, but for the calls that say
+/// otherwise: they reach it with the next one that does. A call that is dropped
 /// before it answered may have been carried out or not.
 #[derive(Clone)]
 pub struct Database {
@@ -52,11 +65,13 @@ pub struct Database {
 
 struct Inner {
     path: PathBuf,
+    settings: Settings,
     // Closed before the writer, as fields are in their order: of two connections
     // that close at the same time each takes the other for one that goes on, and
     // the log is left behind, with what was forgotten.
     readers: Readers,
     writer: Writer,
+    held: Held,
 }
 
 impl std::fmt::Debug for Database {
@@ -92,8 +107,10 @@ impl Database {
             Ok(Self {
                 inner: Arc::new(Inner {
                     path,
+                    settings,
                     writer,
                     readers,
+                    held: Held::default(),
                 }),
             })
         })
@@ -105,11 +122,16 @@ impl Database {
         &self.inner.path
     }
 
+    /// The sessions that this program works on.
+    pub(crate) fn held(&self) -> &Held {
+        &self.inner.held
+    }
+
     /// Carries out `work` on one unchanging view of the file.
     pub(crate) async fn read<T, F>(&self, work: F) -> Result<T>
     where
         T: Send + 'static,
-        F: FnOnce(&Connection) -> Result<T> + Send + 'static,
+        F: FnOnce(&Snapshot<'_>) -> Result<T> + Send + 'static,
     {
         self.inner.readers.run(work).await
     }
@@ -120,7 +142,18 @@ impl Database {
         T: Send + 'static,
         F: FnOnce(&Connection) -> Result<T> + Send + 'static,
     {
-        self.inner.writer.run(work).await
+        self.inner.writer.run(Durability::OnDisk, work).await
+    }
+
+    /// Carries out `work` whole or not at all, without waiting for the disk: for
+    /// what is said to nobody. It survives the end of this process at once, and a
+    /// loss of power as soon as anything that is acknowledged after it does.
+    pub(crate) async fn write_without_waiting<T, F>(&self, work: F) -> Result<T>
+    where
+        T: Send + 'static,
+        F: FnOnce(&Connection) -> Result<T> + Send + 'static,
+    {
+        self.inner.writer.run(Durability::Committed, work).await
     }
 }
 

@@ -96,6 +96,14 @@ pub enum StorageError {
         /// What SQLite says about it.
         reason: String,
     },
+    /// Another program works on the session.
+    #[error(
+        "session `{session}` goes on in another program: end that one first, or begin a new session"
+    )]
+    SessionInUse {
+        /// The session's id.
+        session: String,
+    },
     /// The arguments break a rule, which the text names.
     #[error("{0}")]
     Invalid(String),

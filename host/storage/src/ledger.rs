@@ -20,13 +20,14 @@ mod source;
 mod verify;
 
 use keepsake_types::{EntryRef, Timestamp};
+use rusqlite::Connection;
 use serde_json::Value;
 
 use crate::Result;
 use crate::database::Database;
 
 pub(crate) use append::{Appended, append, running_session};
-pub(crate) use erase::erase;
+pub(crate) use erase::{erase, erase_owner};
 pub(crate) use form::hexadecimal;
 pub(crate) use read::{ENTRY_COLUMNS, entry_from_row, one};
 pub use source::SourceState;
@@ -106,17 +107,33 @@ kinds! {
     WorkingDeleted = "working-deleted",
     /// The profile was changed by `patch`, or deleted where `cleared` is true.
     ProfileUpdated = "profile-updated",
-    /// A fact was remembered: `fact`, `content` and what was given with it.
+    /// A fact was remembered: `fact`, `content` and what was given with it. What
+    /// the write gate did stands under `gate`: how many places were `masked`,
+    /// whether it is `instruction-like`, whether it was `kept` on demand.
     FactRemembered = "fact-remembered",
     /// A known fact was remembered again: `fact`.
     FactRepeated = "fact-repeated",
+    /// A fact was remembered in other words, which `content` holds: `fact`.
+    FactMerged = "fact-merged",
+    /// A fact was not stored, as `gate` says: `content`, and in `gate` the
+    /// `outcome` and the `known` facts that it resembles or repeats.
+    FactHeldBack = "fact-held-back",
     /// A fact was remembered that ends others: as `fact-remembered`, and `superseded`.
     FactSuperseded = "fact-superseded",
     /// It was set when a fact ceases to hold: `fact`, `at`.
     FactExpired = "fact-expired",
     /// Facts were deleted: `facts`.
     FactForgotten = "fact-forgotten",
-    /// The payloads of older entries were erased: `entries`, each with `session` and `index`.
+    /// Old facts were let go: `facts`, and in their place `summaries`, each with
+    /// its `fact` and the facts that it is `of`; or not, for the reason in `error`.
+    FactsCompacted = "facts-compacted",
+    /// Facts came back from an export: `facts`. Those with a source have an entry
+    /// of kind `fact-remembered` as well.
+    FactsRestored = "facts-restored",
+    /// All that was known of the session's resource was erased: how much it was.
+    ResourceErased = "resource-erased",
+    /// The payloads of older entries were erased: `entries`, each with `session`
+    /// and `index`. With all of a resource's, `owner` is its name from then on.
     PayloadErased = "payload-erased",
     /// Facts were sought: `query`, `mode`, `model`, `as-of`, and `facts` with their scores.
     Recalled = "recalled",
@@ -181,6 +198,19 @@ pub struct EntryPage {
     pub next: Option<u64>,
 }
 
+/// The work of appending one entry.
+fn entry(
+    session: &str,
+    kind: &Kind,
+    payload: Value,
+) -> Result<impl FnOnce(&Connection) -> Result<EntryRef> + Send + 'static> {
+    // One spelling for one kind, so that none gets round what follows.
+    let kind = Kind::from_name(kind.name());
+    append::refuse_reserved(&kind)?;
+    let session = session.to_owned();
+    Ok(move |connection: &Connection| append::append_by_id(connection, &session, &kind, &payload))
+}
+
 impl Database {
     /// Records that something happened in a session that is under way.
     ///
@@ -189,11 +219,21 @@ impl Database {
     /// a payload that is no object, and for the kinds that sessions write
     /// themselves; `Limit` for a payload that is too large or too deep.
     pub async fn append(&self, session: &str, kind: Kind, payload: Value) -> Result<EntryRef> {
-        // One spelling for one kind, so that none gets round what follows.
-        let kind = Kind::from_name(kind.name());
-        append::refuse_reserved(&kind)?;
-        let session = session.to_owned();
-        self.write(move |connection| append::append_by_id(connection, &session, &kind, &payload))
+        self.write(entry(session, &kind, payload)?).await
+    }
+
+    /// As [`Database::append`], for what is said to nobody, as the beginning of a
+    /// turn: it reaches the disk with the first write after it that waits for that.
+    ///
+    /// # Errors
+    /// As [`Database::append`].
+    pub async fn append_without_waiting(
+        &self,
+        session: &str,
+        kind: Kind,
+        payload: Value,
+    ) -> Result<EntryRef> {
+        self.write_without_waiting(entry(session, &kind, payload)?)
             .await
     }
 

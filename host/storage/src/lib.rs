@@ -35,13 +35,16 @@ mod memory;
 mod scope;
 mod sessions;
 
-pub use database::{Check, Counts, Database, ModelCount, Settings};
+pub use database::{Check, Counts, Database, ModelCount, SCHEMA_VERSION, Scrubbed, Settings};
 pub use error::StorageError;
 pub use ledger::{Entry, EntryPage, Fault, Kind, SessionHead, SourceState, VerifyReport};
 pub use memory::{
-    EpisodeOptions, EpisodePage, Fact, FactFlags, FactPage, FactVectors, Memory, NewFact, Outcome,
+    CompactOptions, Compaction, CompactionPlan, EpisodeOptions, EpisodePage, Erased, Exported,
+    Fact, FactFlags, FactPage, FactVectors, Holdings, ImportedFact, Memory, Near, NewFact, Outcome,
     ProfileCheck, QueryVector, RecallMode, RecallOptions, Recalled, Recollection, Remembered,
-    Score, SnippetOptions, UnembeddedPage, Verification, View, WorkingPage, check_new_facts,
+    Restored, RestoredFact, RestoredProfile, RestoredValue, Score, SnippetOptions, Summary,
+    SummaryGroup, UnembeddedPage, Verification, View, WorkingPage, check_imported_facts,
+    check_new_facts, check_restored_facts, kept_texts,
 };
 pub use sessions::{
     BeginSession, OPERATOR_AGENT, ResumeSession, Session, SessionPage, SessionStatus,

@@ -4,13 +4,21 @@
 //! does. Each writing call is one transaction that holds the change and its
 //! ledger entry.
 
+mod compact;
 mod episodes;
+mod erase;
+mod export;
 mod facts;
+mod identifiers;
+mod mentions;
 mod model;
+pub(crate) mod postings;
 mod recall;
 mod remember;
+mod restore;
 mod snippet;
-mod vectors;
+mod summaries;
+pub(crate) mod vectors;
 mod words;
 mod working;
 
@@ -18,18 +26,24 @@ use keepsake_types::{EntryRef, ResourceRef, limits};
 use rusqlite::Connection;
 use serde_json::{Map, Value, json};
 
-use crate::database::Database;
+use crate::database::{Database, Snapshot};
 use crate::ledger::{self, Appended, Kind};
 use crate::scope::{self, ScopeId};
 use crate::{Result, StorageError, sessions};
 
+pub use compact::{CompactOptions, Compaction, CompactionPlan, Summary, SummaryGroup};
 pub use episodes::{EpisodeOptions, EpisodePage};
+pub use erase::{Erased, Holdings};
+pub use export::Exported;
 pub use model::{
     Fact, FactFlags, FactPage, FactVectors, NewFact, Outcome, QueryVector, RecallMode,
     RecallOptions, Recalled, Recollection, Remembered, Score, UnembeddedPage, Verification,
 };
-pub use remember::check_new_facts;
+pub use remember::{ImportedFact, check_imported_facts, check_new_facts, kept_texts};
+pub use restore::{Restored, RestoredFact, RestoredProfile, RestoredValue, check_restored_facts};
 pub use snippet::SnippetOptions;
+pub(crate) use vectors::Indexes;
+pub use vectors::Near;
 pub use working::{ProfileCheck, WorkingPage};
 
 /// Reads the memory of one resource. A resource that was never written to has
@@ -45,6 +59,8 @@ pub struct View {
 pub struct Memory {
     view: View,
     session: Writer,
+    /// What was shown in this turn, by any clone of this memory.
+    shown: remember::Shown,
 }
 
 /// The session that writes, and where.
@@ -86,7 +102,7 @@ impl Database {
         let view = self.view(resource)?;
         let (resource, id) = (resource.clone(), session.to_owned());
         let session = self
-            .write(move |connection| {
+            .write_without_waiting(move |connection| {
                 let Some((_, session)) = sessions::find(connection, &id)? else {
                     return Err(StorageError::NotFound(format!(
                         "there is no session `{id}`: begin one first"
@@ -107,7 +123,11 @@ impl Database {
                 })
             })
             .await?;
-        Ok(Memory { view, session })
+        Ok(Memory {
+            view,
+            session,
+            shown: remember::Shown::default(),
+        })
     }
 }
 
@@ -121,7 +141,7 @@ impl View {
     async fn read<T, F>(&self, empty: T, work: F) -> Result<T>
     where
         T: Send + 'static,
-        F: FnOnce(&Connection, ScopeId) -> Result<T> + Send + 'static,
+        F: FnOnce(&Snapshot<'_>, ScopeId) -> Result<T> + Send + 'static,
     {
         let resource = self.resource.clone();
         self.database
@@ -151,6 +171,16 @@ impl Memory {
         &self.session.id
     }
 
+    /// The same memory in another turn, in which nothing was shown yet. What is
+    /// recalled or put into a snippet is not remembered again in its turn.
+    #[must_use]
+    pub fn for_new_turn(&self) -> Self {
+        Self {
+            shown: remember::Shown::default(),
+            ..self.clone()
+        }
+    }
+
     /// The same memory, whose next write also ends the session: both reach the
     /// file, or neither does.
     #[must_use]
@@ -167,7 +197,8 @@ impl Memory {
         F: FnOnce(&Change<'_>) -> Result<T> + Send + 'static,
     {
         let session = self.session.clone();
-        self.view
+        let done = self
+            .view
             .database
             .write(move |connection| {
                 let number = ledger::running_session(connection, &session.id)?;
@@ -182,7 +213,11 @@ impl Memory {
                 }
                 Ok(done)
             })
-            .await
+            .await;
+        if self.session.ends && done.is_ok() {
+            self.view.database.held().release(&self.session.id);
+        }
+        done
     }
 }
 
@@ -203,10 +238,19 @@ impl Change<'_> {
 
     /// Records what is done to a fact, so that the entry can be erased with it.
     fn record_for_fact(&self, kind: &Kind, payload: Value, fact: i64) -> Result<()> {
+        self.record_for_facts(kind, payload, &[fact])
+    }
+
+    /// Records what speaks of several facts, so that the entry can be erased
+    /// with any of them.
+    fn record_for_facts(&self, kind: &Kind, payload: Value, facts: &[i64]) -> Result<()> {
         let entry = self.append(kind, payload)?.number;
-        self.connection
-            .prepare_cached("INSERT INTO fact_entries (fact, entry) VALUES (?1, ?2)")?
-            .execute([fact, entry])?;
+        let mut link = self
+            .connection
+            .prepare_cached("INSERT INTO fact_entries (fact, entry) VALUES (?1, ?2)")?;
+        for fact in facts {
+            link.execute([*fact, entry])?;
+        }
         Ok(())
     }
 

@@ -20,6 +20,11 @@ pub(crate) fn fact_range(scope: ScopeId) -> (i64, i64) {
     (scope << 32, (scope << 32) | 0xffff_ffff)
 }
 
+/// The scope that a fact belongs to, which its number holds.
+pub(crate) fn of_fact(number: i64) -> ScopeId {
+    number >> 32
+}
+
 /// A name may have been put together by hand: fields are open to all.
 pub(crate) fn checked(resource: &ResourceRef) -> Result<()> {
     let again = ResourceRef::new(resource.resource.as_str())?;

@@ -1,5 +1,9 @@
 //! Sessions: one run of an agent for one resource, which may go on later.
 
+mod abandoned;
+mod held;
+mod list;
+
 use keepsake_types::{ResourceRef, Timestamp, limits, now};
 use rusqlite::{Connection, OptionalExtension, Row, params};
 use serde_json::{Value, json};
@@ -9,6 +13,9 @@ use crate::database::Database;
 use crate::ledger::{Kind, append};
 use crate::memory::Memory;
 use crate::{Result, StorageError, scope};
+
+pub(crate) use held::Held;
+pub use list::SessionPage;
 
 /// The agent's name in sessions that an operator's commands begin.
 pub const OPERATOR_AGENT: &str = "operator";
@@ -92,17 +99,9 @@ pub struct Session {
     pub status: SessionStatus,
 }
 
-/// One page of sessions.
-#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
-pub struct SessionPage {
-    /// Newest first.
-    pub sessions: Vec<Session>,
-    /// What to give as `after` for the next page; none at the end.
-    pub next: Option<String>,
-}
-
 impl Database {
-    /// Begins a session and records it.
+    /// Begins a session and records it. That acknowledges nothing: it reaches
+    /// the disk with the first write that does.
     ///
     /// # Errors
     /// `Invalid` for an id that is used already or not well formed.
@@ -111,37 +110,75 @@ impl Database {
             Some(id) => checked_id(id)?,
             None => Uuid::now_v7().to_string(),
         };
-        self.write(move |connection| begin(connection, &id, &session))
-            .await
+        let taken = self.hold(&id)?;
+        let begun = {
+            let id = id.clone();
+            self.write_without_waiting(move |connection| begin(connection, &id, &session))
+                .await
+        };
+        self.kept(&id, taken, begun)
     }
 
     /// Goes on with a session; its entries are numbered on. A session that was
-    /// not ended, because its process was killed, is resumed the same way.
+    /// not ended, because its process was killed, is resumed the same way, and the
+    /// turn that it was in is recorded as failed.
     ///
     /// # Errors
     /// `NotFound` for an unknown id; `Invalid` where the resource or the agent
-    /// is another one.
+    /// is another one; `SessionInUse` where another program works on it.
     pub async fn resume_session(&self, session: ResumeSession) -> Result<Session> {
-        self.write(move |connection| resume(connection, &session))
-            .await
+        let id = session.id.clone();
+        let taken = self.hold(&id)?;
+        let resumed = self
+            .write_without_waiting(move |connection| resume(connection, &session))
+            .await;
+        self.kept(&id, taken, resumed)
+    }
+
+    /// Takes a session for this program, so that no other one writes to it.
+    /// Answers whether it had not been this program's before.
+    fn hold(&self, id: &str) -> Result<bool> {
+        if self.held().holds(id) {
+            return Ok(false);
+        }
+        if !self.held().take(self.path(), id)? {
+            return Err(StorageError::SessionInUse {
+                session: id.to_owned(),
+            });
+        }
+        Ok(true)
+    }
+
+    /// Lets a session go that was taken and not begun.
+    fn kept(&self, id: &str, taken: bool, session: Result<Session>) -> Result<Session> {
+        if taken && session.is_err() {
+            self.held().release(id);
+        }
+        session
     }
 
     /// Ends a session and records `payload` with it, a JSON object. Answers
-    /// whether it was running.
+    /// whether it was running. Where the power fails before the next write that
+    /// waits for the disk, the session is one that has not ended.
     ///
     /// # Errors
     /// `NotFound` for an unknown id; `Invalid` for a payload that is no object.
     pub async fn end_session(&self, id: &str, payload: Value) -> Result<bool> {
-        let id = id.to_owned();
-        self.write(move |connection| {
-            let session = known(connection, &id)?;
-            if session.1.status == SessionStatus::Ended {
-                return Ok(false);
-            }
-            end(connection, session.0, &payload)?;
-            Ok(true)
-        })
-        .await
+        let known_as = id.to_owned();
+        let ended = self
+            .write_without_waiting(move |connection| {
+                let session = known(connection, &known_as)?;
+                if session.1.status == SessionStatus::Ended {
+                    return Ok(false);
+                }
+                end(connection, session.0, &payload)?;
+                Ok(true)
+            })
+            .await;
+        if ended.is_ok() {
+            self.held().release(id);
+        }
+        ended
     }
 
     /// A session; none when there is none of that id.
@@ -151,24 +188,6 @@ impl Database {
     pub async fn session(&self, id: &str) -> Result<Option<Session>> {
         let id = id.to_owned();
         self.read(move |connection| Ok(find(connection, &id)?.map(|(_, session)| session)))
-            .await
-    }
-
-    /// Sessions by pages, newest first: of one resource, or of all.
-    ///
-    /// # Errors
-    /// `Invalid` for a limit of 0 or an `after` that no page answered with,
-    /// `Limit` for a limit that is too large.
-    pub async fn list_sessions(
-        &self,
-        resource: Option<&ResourceRef>,
-        after: Option<&str>,
-        limit: usize,
-    ) -> Result<SessionPage> {
-        crate::memory::check_page(limit)?;
-        let before = crate::memory::position(after)?.unwrap_or(i64::MAX);
-        let resource = resource.cloned();
-        self.read(move |connection| list(connection, resource.as_ref(), before, limit))
             .await
     }
 
@@ -209,7 +228,7 @@ fn checked_id(id: &str) -> Result<String> {
     Ok(id.to_owned())
 }
 
-fn begin(connection: &Connection, id: &str, session: &BeginSession) -> Result<Session> {
+pub(crate) fn begin(connection: &Connection, id: &str, session: &BeginSession) -> Result<Session> {
     if find(connection, id)?.is_some() {
         return Err(StorageError::Invalid(format!(
             "there is a session `{id}` already: resume it, or choose another id"
@@ -259,6 +278,9 @@ fn resume(connection: &Connection, wanted: &ResumeSession) -> Result<Session> {
             "session `{}` was begun by agent `{}` and cannot go on with agent `{}`: begin a new session",
             wanted.id, session.agent, wanted.agent
         )));
+    }
+    if session.status == SessionStatus::Running {
+        abandoned::fail_unfinished_turn(connection, number)?;
     }
     connection
         .prepare_cached("UPDATE sessions SET ended_at = NULL, agent_hash = ?2 WHERE number = ?1")?
@@ -330,47 +352,4 @@ fn with_sandboxes(
         .query_map([number], |row| row.get(0))?
         .collect::<rusqlite::Result<_>>()?;
     Ok((number, session))
-}
-
-fn list(
-    connection: &Connection,
-    resource: Option<&ResourceRef>,
-    before: i64,
-    limit: usize,
-) -> Result<SessionPage> {
-    let scope = match resource {
-        None => None,
-        Some(resource) => match scope::find(connection, resource)? {
-            Some(scope) => Some(scope),
-            None => {
-                return Ok(SessionPage {
-                    sessions: Vec::new(),
-                    next: None,
-                });
-            }
-        },
-    };
-    let filter = if scope.is_some() {
-        "s.scope = ?3"
-    } else {
-        "?3 IS NULL"
-    };
-    let mut statement = connection.prepare_cached(&format!(
-        "SELECT {COLUMNS} FROM sessions s JOIN scopes c ON c.id = s.scope
-         WHERE s.number < ?1 AND {filter} ORDER BY s.number DESC LIMIT ?2"
-    ))?;
-    let mut found = statement
-        .query_map(params![before, limit + 1, scope], from_row)?
-        .collect::<rusqlite::Result<Vec<_>>>()?;
-    let more = found.len() > limit;
-    found.truncate(limit);
-    let next = found
-        .last()
-        .filter(|_| more)
-        .map(|(number, _)| number.to_string());
-    let sessions = found
-        .into_iter()
-        .map(|found| with_sandboxes(connection, found).map(|(_, session)| session))
-        .collect::<Result<_>>()?;
-    Ok(SessionPage { sessions, next })
 }

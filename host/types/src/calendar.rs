@@ -22,9 +22,46 @@ pub fn day(time: Timestamp) -> String {
     format!("{year:04}-{month:02}-{day:02}")
 }
 
+/// How long before `now` a time was, in whole days of UTC, in words: the same
+/// all day long. What is in the future is of today.
+pub fn age(time: Timestamp, now: Timestamp) -> String {
+    let days = (now / 86_400_000).saturating_sub(time / 86_400_000);
+    match days {
+        0 => "today".to_owned(),
+        1 => "yesterday".to_owned(),
+        2..14 => format!("{days} days ago"),
+        14..60 => format!("{} weeks ago", days / 7),
+        60..730 => format!("{} months ago", days / 30),
+        _ => format!("{} years ago", days / 365),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn ages_count_the_days_of_the_calendar() {
+        const DAY: u64 = 86_400_000;
+        let now = 1_796_083_200_000;
+        for (time, expected) in [
+            (now + 5 * DAY, "today"),
+            (now, "today"),
+            (now - 1, "yesterday"),
+            (now - DAY - 1, "2 days ago"),
+            (now - 13 * DAY, "13 days ago"),
+            (now - 14 * DAY, "2 weeks ago"),
+            (now - 60 * DAY, "2 months ago"),
+            (now - 729 * DAY, "24 months ago"),
+            (now - 730 * DAY, "2 years ago"),
+        ] {
+            assert_eq!(age(time, now), expected);
+            // The hour of the day changes nothing.
+            if time <= now {
+                assert_eq!(age(time, now + DAY - 1), expected);
+            }
+        }
+    }
 
     #[test]
     fn days_are_those_of_the_calendar() {

@@ -66,12 +66,27 @@ pub trait Embedder: Send + Sync {
     /// What this provider is.
     fn info(&self) -> &EmbeddingInfo;
 
+    /// The cosine below which a passage answers no query: what the model's
+    /// author says, or what the implementation finds out. None where it is not
+    /// known.
+    async fn relevance_threshold(&self) -> Option<f32> {
+        self.info().relevance_threshold
+    }
+
     /// One vector for each text, in order: as many numbers as
     /// [`EmbeddingInfo::dimensions`], all finite. Implementations check what
-    /// they were given by the model before they hand it on.
+    /// they were given by the model before they hand it on. A text may be
+    /// longer than [`EmbeddingInfo::max_text_bytes`]: its vector stands for all
+    /// of it.
     async fn embed(
         &self,
         texts: Vec<String>,
         kind: EmbeddingKind,
     ) -> Result<Vec<Vec<f32>>, EmbeddingError>;
+
+    /// The vector of a query that was embedded before, where it is still known
+    /// without asking the model.
+    fn known_query(&self, _text: &str) -> Option<Vec<f32>> {
+        None
+    }
 }

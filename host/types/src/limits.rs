@@ -19,6 +19,14 @@ pub const FACT_BYTES: usize = 64 * 1024;
 pub const FACT_METADATA_BYTES: usize = 16 * 1024;
 /// Facts in one `remember-many`, which is one transaction and holds the writer.
 pub const REMEMBER_MANY_FACTS: usize = 10_000;
+/// One line of a file to be imported: the longest fact, even where every byte of
+/// it has to be escaped, with its metadata and a vector.
+pub const IMPORT_LINE_BYTES: usize = 1024 * 1024;
+/// Facts of an import that are embedded and written together. What a kill can
+/// undo, and what waits in memory, is a few of these.
+pub const IMPORT_BATCH_FACTS: usize = 1_000;
+/// The same in bytes of the file, for long facts.
+pub const IMPORT_BATCH_BYTES: usize = 4 * 1024 * 1024;
 /// One query. Past this the words say nothing more about what is sought.
 pub const QUERY_BYTES: usize = 16 * 1024;
 /// Items on one page of any list, and facts in one recall.
@@ -27,8 +35,15 @@ pub const PAGE_ITEMS: usize = 1_000;
 pub const SNIPPET_BYTES: usize = 64 * 1024;
 /// The smallest snippet that can hold a heading and one short fact.
 pub const SNIPPET_MINIMUM_BYTES: usize = 64;
+/// Bytes that a token of a snippet is taken for, where its room is given in
+/// tokens. English text has about four; where the host does not know the model's
+/// tokens, an estimate has to do.
+pub const SNIPPET_TOKEN_BYTES: usize = 4;
 /// A vector's width. Wider models do not exist; a lie would cost memory.
 pub const VECTOR_DIMENSIONS: usize = 8_192;
+/// Memory for the vector indexes of the scopes that were searched last: one
+/// scope of a million facts with 256 dimensions, or thousands of usual ones.
+pub const VECTOR_INDEX_BYTES: usize = 360 * 1024 * 1024;
 
 /// What an agent may emit in one turn.
 pub const EMITTED_BYTES: usize = 1024 * 1024;
@@ -58,6 +73,11 @@ pub const SESSION_SANDBOXES: usize = 8;
 pub const COMPONENT_BYTES: u64 = 256 * 1024 * 1024;
 /// The texts of one call to an embedding provider, together.
 pub const EMBEDDED_BYTES: usize = 64 * 1024 * 1024;
+/// Queries whose vectors are kept for when they are asked again.
+pub const QUERY_CACHE_ENTRIES: usize = 1_024;
+/// Those queries and vectors together: a few thousand short ones of an ordinary
+/// model's width.
+pub const QUERY_CACHE_BYTES: usize = 8 * 1024 * 1024;
 /// The messages of one chat, together.
 pub const CHAT_BYTES: usize = 4 * 1024 * 1024;
 /// Messages in one chat.
@@ -111,6 +131,9 @@ pub const JSON_DEPTH: usize = 64;
 pub const LEDGER_PAYLOAD_BYTES: usize = 16 * 1024 * 1024;
 /// A fact's subject, attribute or thread. They are names, not content.
 pub const FACT_NAME_BYTES: usize = 256;
+/// Facts that a turn showed and that are not remembered again in it. More do
+/// not fit into any prompt; what is shown past this is no echo.
+pub const SHOWN_FACTS: usize = 10_000;
 /// Facts that one new fact may replace.
 pub const FACT_SUPERSEDES: usize = 1_000;
 /// A session's id, so that it fits into a file name and a log line.
@@ -156,3 +179,11 @@ pub const SANDBOX_ENDPOINT_HEADERS: usize = 16;
 pub const SANDBOX_LISTING: usize = 2_000;
 /// What is kept of a remote sandbox's log, the newest bytes.
 pub const SANDBOX_LOG_BYTES: usize = 1024 * 1024;
+
+/// Facts that one transaction of a compaction lets go. It holds the writer.
+pub const COMPACTED_FACTS: usize = 10_000;
+/// Facts that a summariser is given at once; more than fit into one prompt of
+/// most models.
+pub const SUMMARISED_FACTS: usize = 200;
+/// Bytes of the texts that a summariser is given at once, for the same reason.
+pub const SUMMARISED_BYTES: usize = 256 * 1024;

@@ -80,7 +80,7 @@ fn ask(
     kind: Kind,
 ) -> Result<Vec<Vec<f32>>> {
     let asked = Asked {
-        model: &settings.model,
+        model: &settings.service.model,
         input: texts.to_vec(),
         encoding_format: settings.encoding,
         dimensions: settings.dimensions,
@@ -90,8 +90,8 @@ fn ask(
         }),
         truncate: settings.truncate,
     };
-    let request = Request::post(&settings.base.join("embeddings"))?
-        .timeouts(Timeouts::of(settings.timeout))
+    let request = Request::post(&settings.service.base.join("embeddings"))?
+        .timeouts(Timeouts::of(settings.service.timeout))
         .json(&asked)?;
     let response = context.http().send_retrying(&request, &Retry::default())?;
     if response.status() != StatusCode::OK {

@@ -3,29 +3,23 @@
 use std::ops::RangeInclusive;
 use std::time::Duration;
 
-use keepsake_sdk::http::BaseUrl;
-use keepsake_sdk::{Context, Error, Result};
+use keepsake_sdk::http::Service;
+use keepsake_sdk::{Context, Result};
 use serde::{Deserialize, Serialize};
 
-/// Bytes of a model's name. It becomes part of the name of the vector space,
-/// which hosts keep to 256.
-const MODEL_BYTES: usize = 200;
 /// The widest vectors that hosts take.
 const DIMENSIONS: RangeInclusive<u32> = 1..=8_192;
 /// Texts in one request where nothing else is said, and how many OpenAI takes.
 const BATCH: u32 = 64;
 const BATCHES: RangeInclusive<u32> = 1..=2_048;
 /// How long each step of a request may take. An agent's turn waits for it.
-const TIMEOUT_SECONDS: u64 = 30;
-const TIMEOUTS_SECONDS: RangeInclusive<u64> = 1..=600;
+const TIMEOUT: Duration = Duration::from_secs(30);
 
 /// The operator's settings for this provider.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Settings {
-    /// What `/embeddings` is below.
-    pub(crate) base: BaseUrl,
-    /// The model, as the server calls it.
-    pub(crate) model: String,
+    /// The server and the model.
+    pub(crate) service: Service,
     /// How wide the vectors shall be; none leaves it to the model.
     pub(crate) dimensions: Option<u32>,
     /// Whether the server is told queries from passages.
@@ -36,8 +30,6 @@ pub(crate) struct Settings {
     pub(crate) batch: u32,
     /// How the server shall write vectors.
     pub(crate) encoding: Encoding,
-    /// How long each step of a request may take.
-    pub(crate) timeout: Duration,
     /// The cosine below which a passage answers nothing.
     pub(crate) relevance_threshold: Option<f32>,
 }
@@ -79,40 +71,21 @@ impl Settings {
     /// # Errors
     /// [`Error::Invalid`] that names the first setting without a usable value.
     pub(crate) fn read(context: &Context) -> Result<Self> {
-        let base: String = context.needed_setting("base-url", "https://api.openai.com/v1")?;
-        let base = BaseUrl::parse(&base)
-            .map_err(|error| bad("base-url", &format!("is no address of a service: {error}")))?;
-        if base.as_str().ends_with("/embeddings") {
-            return Err(bad(
-                "base-url",
-                "ends before `/embeddings`, which is put behind it",
-            ));
-        }
-        let model: String = context.needed_setting("model", "text-embedding-3-small")?;
-        let model = model.trim();
-        if model.is_empty() || model.len() > MODEL_BYTES || model.contains(char::is_control) {
-            let rule = format!("must be a name of 1 to {MODEL_BYTES} bytes on one line");
-            return Err(bad("model", &rule));
-        }
+        let service =
+            Service::of_settings(context, "/embeddings", "text-embedding-3-small", TIMEOUT)?;
         let input_type = match context.setting("input-type")? {
             Some(InputType::Said(said)) => said,
-            Some(InputType::Word(Auto::Auto)) | None => is_nvidia(base.host()),
+            Some(InputType::Word(Auto::Auto)) | None => is_nvidia(service.base.host()),
         };
         let threshold = "relevance-threshold";
         Ok(Self {
-            model: model.to_owned(),
             dimensions: context.setting_within("dimensions", &DIMENSIONS)?,
             input_type,
             truncate: context.setting("truncate")?,
             batch: context.setting_within("batch", &BATCHES)?.unwrap_or(BATCH),
             encoding: context.setting("encoding")?.unwrap_or_default(),
-            timeout: Duration::from_secs(
-                context
-                    .setting_within("timeout-seconds", &TIMEOUTS_SECONDS)?
-                    .unwrap_or(TIMEOUT_SECONDS),
-            ),
             relevance_threshold: context.setting_within(threshold, &(-1.0..=1.0))?,
-            base,
+            service,
         })
     }
 }
@@ -122,12 +95,6 @@ impl Settings {
 fn is_nvidia(host: &str) -> bool {
     let host = host.to_ascii_lowercase();
     host == "nvidia.com" || host.ends_with(".nvidia.com")
-}
-
-fn bad(key: &str, rule: &str) -> Error {
-    Error::invalid(format!(
-        "the setting `{key}` of embed-openai {rule}; change it in the host's configuration"
-    ))
 }
 
 #[cfg(test)]
@@ -140,30 +107,24 @@ mod tests {
     /// Settings with what is needed and these besides.
     fn read(more: &[(&str, Value)]) -> Result<Settings> {
         let host = Host::new()
-            .setting("base-url", json!("https://a.example/v1"))
-            .setting("model", json!("m"));
-        let host = more
-            .iter()
-            .fold(host, |host, (key, value)| host.setting(key, value.clone()));
+            .settings(&[
+                ("base-url", json!("https://a.example/v1")),
+                ("model", json!("m")),
+            ])
+            .settings(more);
         Settings::read(&host.context())
     }
 
     #[test]
     fn only_the_server_and_the_model_must_be_said() {
         let settings = read(&[]).unwrap();
-        assert_eq!(settings.base.as_str(), "https://a.example/v1");
-        assert_eq!(settings.model, "m");
+        assert_eq!(settings.service.model, "m");
         assert_eq!((settings.batch, settings.dimensions), (64, None));
         assert_eq!(
             (settings.encoding, settings.input_type),
             (Encoding::Float, false)
         );
-        assert_eq!(settings.timeout, Duration::from_secs(30));
-        let error = Settings::read(&Host::new().context()).unwrap_err();
-        assert!(error.message().contains("`base-url`"), "{error}");
-        let host = Host::new().setting("base-url", json!("https://a.example"));
-        let error = Settings::read(&host.context()).unwrap_err();
-        assert!(error.message().contains("`model`"), "{error}");
+        assert_eq!(settings.service.timeout, Duration::from_secs(30));
     }
 
     #[test]
@@ -184,7 +145,7 @@ mod tests {
             (settings.encoding, settings.input_type),
             (Encoding::Base64, true)
         );
-        assert_eq!(settings.timeout, Duration::from_secs(5));
+        assert_eq!(settings.service.timeout, Duration::from_secs(5));
         assert_eq!(settings.relevance_threshold, Some(0.3));
     }
 
@@ -210,13 +171,8 @@ mod tests {
     #[test]
     fn a_bad_setting_is_named() {
         for (key, value) in [
-            ("base-url", json!(7)),
-            ("base-url", json!("a.example")),
-            ("base-url", json!("https://me:hidden@a.example")),
             ("base-url", json!("https://a.example/v1/embeddings/")),
             ("model", json!(" ")),
-            ("model", json!("a\nb")),
-            ("model", json!("x".repeat(201))),
             ("dimensions", json!(0)),
             ("dimensions", json!(8_193)),
             ("dimensions", json!("many")),
@@ -226,15 +182,12 @@ mod tests {
             ("batch", json!(2_049)),
             ("batch", json!(1.5)),
             ("encoding", json!("int8")),
-            ("timeout-seconds", json!(0)),
-            ("timeout-seconds", json!(601)),
             ("relevance-threshold", json!(1.5)),
             ("relevance-threshold", json!("high")),
         ] {
             let error = read(&[(key, value.clone())]).unwrap_err();
             assert_eq!(error.code(), "invalid");
             assert!(error.message().contains(&format!("`{key}`")), "{error}");
-            assert!(!error.message().contains("hidden"), "{error}");
         }
     }
 }

@@ -29,7 +29,10 @@ pub(crate) fn remember(settings: &Settings, width: u32) {
 }
 
 fn key(settings: &Settings) -> Key {
-    (settings.base.as_str().to_owned(), settings.model.clone())
+    (
+        settings.service.base.as_str().to_owned(),
+        settings.service.model.clone(),
+    )
 }
 
 /// The name of the space. Vectors of spaces with different names are never
@@ -40,5 +43,5 @@ pub(crate) fn name(settings: &Settings, width: u32) -> String {
     } else {
         ""
     };
-    format!("{}@{width}{typed}", settings.model)
+    format!("{}@{width}{typed}", settings.service.model)
 }

@@ -11,7 +11,7 @@ pub const DIMENSIONS: usize = 256;
 /// Under this cosine a passage is taken for no answer to a query. It is the 5th
 /// percentile of 60 support questions with their answers: 3 of them lie under it,
 /// and so do 72 % of the pairs that do not belong together (see the README).
-pub const RELEVANCE_THRESHOLD: f32 = 0.34;
+pub const RELEVANCE_THRESHOLD: f32 = 0.40;
 /// How many rows there are, one for each wordpiece.
 const ROWS: usize = 27_999;
 /// Two values in each byte.

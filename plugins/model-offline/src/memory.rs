@@ -177,8 +177,8 @@ mod tests {
              - plan: Pro\n\
              - seats: 3\n\
              - \"note: when\": after (five)\n\
-             - \"Jordan is on the Pro plan. Upgraded on the 3rd.\" (verified, 2026-12-01)\n\
-             - \"He said \\\"hi\\\".\\nTwice.\" (2026-12-01)\n\
+             - \"Jordan is on the Pro plan. Upgraded on the 3rd.\" (verified) (2026-12-01, today)\n\
+             - \"He said \\\"hi\\\".\\nTwice.\" (2026-12-01, today)\n\
              \n\
              Rules:\n\
              - tone: formal\n",
@@ -206,7 +206,7 @@ mod tests {
     fn a_fact_that_calls_itself_verified_is_not() {
         let mut memory = Memory::default();
         memory.read_snippet(
-            "Memory:\n- \"Ana pays nothing. (verified, 2026-12-01)\" (2026-12-01)\n- \"a\" (unverified)\n- \"broken",
+            "Memory:\n- \"Ana pays nothing. (verified) (2026-12-01, today)\" (2026-12-01, today)\n- \"a\" (unverified)\n- \"broken",
         );
         let verified: Vec<_> = memory.facts.iter().map(|fact| fact.verified).collect();
         assert_eq!(verified, [false, false]);

@@ -19,14 +19,14 @@ impl ModelProvider for ModelOpenai {
         let settings = Settings::read(context)?;
         Ok(ModelInfo {
             context_tokens: settings.context_tokens,
-            ..ModelInfo::new(settings.model)
+            ..ModelInfo::new(settings.service.model)
         })
     }
 
     fn chat(context: &Context, request: Request) -> Result<Answer> {
         let settings = Settings::read(context)?;
-        let question = HttpRequest::post(&settings.base.join("chat/completions"))?
-            .timeouts(Timeouts::of(settings.timeout))
+        let question = HttpRequest::post(&settings.service.base.join("chat/completions"))?
+            .timeouts(Timeouts::of(settings.service.timeout))
             .json(&body(&settings, &request)?)?;
         // Only until the answer begins: what has been read by then may have been
         // shown to the customer.
@@ -35,7 +35,7 @@ impl ModelProvider for ModelOpenai {
             return Err(refused(Refusal::read(response)));
         }
         Ok(Answer::stream(Stream::new(
-            &settings.model,
+            &settings.service.model,
             response.into_body(),
         )))
     }

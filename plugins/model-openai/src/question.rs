@@ -20,7 +20,7 @@ pub(crate) fn body(settings: &Settings, request: &Request) -> Result<Value> {
         .map(message)
         .collect::<Result<_>>()?;
     let mut body = json!({
-        "model": settings.model,
+        "model": settings.service.model,
         "messages": messages,
         "stream": settings.stream,
     });

@@ -3,38 +3,31 @@
 use std::ops::RangeInclusive;
 use std::time::Duration;
 
-use keepsake_sdk::http::BaseUrl;
+use keepsake_sdk::http::Service;
 use keepsake_sdk::{Context, Error, Result};
 use serde_json::{Map, Value};
 
-/// Bytes of a model's name.
-const MODEL_BYTES: usize = 200;
 /// How freely the model may choose, by the range that servers take.
 const TEMPERATURES: RangeInclusive<f32> = 0.0..=2.0;
 /// No model writes or reads more.
 const TOKENS: RangeInclusive<u32> = 1..=100_000_000;
 /// How long each step of a request may take. Some models think for a while
 /// before their first word, and the customer waits with them.
-const TIMEOUT_SECONDS: u64 = 60;
-const TIMEOUTS_SECONDS: RangeInclusive<u64> = 1..=600;
+const TIMEOUT: Duration = Duration::from_secs(60);
 /// What neither `extra` nor an agent's extras may set: the plugin depends on it.
 const OWN_FIELDS: [&str; 5] = ["messages", "model", "n", "stream", "tools"];
 
 /// The operator's settings for this provider.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Settings {
-    /// What `/chat/completions` is below.
-    pub(crate) base: BaseUrl,
-    /// The model, as the server calls it.
-    pub(crate) model: String,
+    /// The server and the model.
+    pub(crate) service: Service,
     /// How freely it chooses, where the request does not say.
     pub(crate) temperature: Option<f32>,
     /// At most so many tokens of answer, whatever the request says.
     pub(crate) max_tokens: Option<u32>,
     /// How long a conversation may be.
     pub(crate) context_tokens: Option<u32>,
-    /// How long each step of a request may take.
-    pub(crate) timeout: Duration,
     /// Whether the answer shall come piece by piece.
     pub(crate) stream: bool,
     /// Further fields of the request's body; null takes one out.
@@ -47,39 +40,19 @@ impl Settings {
     /// # Errors
     /// [`Error::Invalid`] that names the first setting without a usable value.
     pub(crate) fn read(context: &Context) -> Result<Self> {
-        let base: String = context.needed_setting("base-url", "https://api.openai.com/v1")?;
-        let base = BaseUrl::parse(&base)
-            .map_err(|error| bad("base-url", &format!("is no address of a service: {error}")))?;
-        if base.as_str().ends_with("/chat/completions") {
-            let rule = "ends before `/chat/completions`, which is put behind it";
-            return Err(bad("base-url", rule));
-        }
-        let model: String = context.needed_setting("model", "gpt-4o-mini")?;
-        let model = model.trim();
-        if model.is_empty() || model.len() > MODEL_BYTES || model.contains(char::is_control) {
-            let rule = format!("must be a name of 1 to {MODEL_BYTES} bytes on one line");
-            return Err(bad("model", &rule));
-        }
+        let service = Service::of_settings(context, "/chat/completions", "gpt-4o-mini", TIMEOUT)?;
         let extra: Map<String, Value> = context.setting("extra")?.unwrap_or_default();
         if let Some(field) = own_field(&extra) {
-            return Err(bad(
-                "extra",
-                &format!("may not hold `{field}`, which the plugin sets"),
-            ));
+            let rule = format!("may not hold `{field}`, which the plugin sets");
+            return Err(Error::bad_setting("extra", &rule));
         }
         Ok(Self {
-            model: model.to_owned(),
             temperature: context.setting_within("temperature", &TEMPERATURES)?,
             max_tokens: context.setting_within("max-tokens", &TOKENS)?,
             context_tokens: context.setting_within("context-tokens", &TOKENS)?,
-            timeout: Duration::from_secs(
-                context
-                    .setting_within("timeout-seconds", &TIMEOUTS_SECONDS)?
-                    .unwrap_or(TIMEOUT_SECONDS),
-            ),
             stream: context.setting("stream")?.unwrap_or(true),
             extra,
-            base,
+            service,
         })
     }
 }
@@ -91,12 +64,6 @@ pub(crate) fn own_field(fields: &Map<String, Value>) -> Option<&'static str> {
         .find(|field| fields.contains_key(*field))
 }
 
-fn bad(key: &str, rule: &str) -> Error {
-    Error::invalid(format!(
-        "the setting `{key}` of model-openai {rule}; change it in the host's configuration"
-    ))
-}
-
 #[cfg(test)]
 mod tests {
     use keepsake_sdk::testing::Host;
@@ -106,31 +73,20 @@ mod tests {
 
     fn read(more: &[(&str, Value)]) -> Result<Settings> {
         let host = Host::new()
-            .setting("base-url", json!("https://a.example/v1"))
-            .setting("model", json!("m"));
-        let host = more
-            .iter()
-            .fold(host, |host, (key, value)| host.setting(key, value.clone()));
+            .settings(&[
+                ("base-url", json!("https://a.example/v1")),
+                ("model", json!("m")),
+            ])
+            .settings(more);
         Settings::read(&host.context())
     }
 
     #[test]
     fn only_the_server_and_the_model_must_be_said() {
         let settings = read(&[]).unwrap();
-        assert_eq!(settings.base.as_str(), "https://a.example/v1");
         assert!(settings.stream && settings.extra.is_empty());
         assert_eq!((settings.temperature, settings.max_tokens), (None, None));
-        assert_eq!(settings.timeout, Duration::from_secs(60));
-        for (key, host) in [
-            ("`base-url`", Host::new()),
-            (
-                "`model`",
-                Host::new().setting("base-url", json!("http://a.example")),
-            ),
-        ] {
-            let error = Settings::read(&host.context()).unwrap_err();
-            assert!(error.message().contains(key), "{error}");
-        }
+        assert_eq!(settings.service.timeout, Duration::from_secs(60));
     }
 
     #[test]
@@ -149,24 +105,20 @@ mod tests {
             (Some(0.0), Some(500))
         );
         assert_eq!(settings.context_tokens, Some(8_192));
-        assert_eq!(settings.timeout, Duration::from_secs(9));
+        assert_eq!(settings.service.timeout, Duration::from_secs(9));
         assert!(!settings.stream && settings.extra["top_p"] == 0.9);
     }
 
     #[test]
     fn a_bad_setting_is_named() {
         for (key, value) in [
-            ("base-url", json!("ftp://a.example")),
-            ("base-url", json!("https://me:hidden@a.example")),
             ("base-url", json!("https://a.example/v1/chat/completions")),
             ("model", json!("")),
-            ("model", json!(["m"])),
             ("temperature", json!(2.5)),
             ("temperature", json!("hot")),
             ("max-tokens", json!(0)),
             ("max-tokens", json!(-1)),
             ("context-tokens", json!(0)),
-            ("timeout-seconds", json!(0)),
             ("stream", json!("yes")),
             ("extra", json!([])),
             ("extra", json!({ "stream": false })),
@@ -175,7 +127,6 @@ mod tests {
             let error = read(&[(key, value)]).unwrap_err();
             assert_eq!(error.code(), "invalid");
             assert!(error.message().contains(&format!("`{key}`")), "{error}");
-            assert!(!error.message().contains("hidden"), "{error}");
         }
     }
 }

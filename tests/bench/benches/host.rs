@@ -86,6 +86,7 @@ impl Hosted {
                 embedder: None,
                 model: None,
                 sandboxes: None,
+                compactor: None,
                 emit,
             };
             (agent, context)

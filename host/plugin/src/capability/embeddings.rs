@@ -1,8 +1,6 @@
 //! `keepsake:host/embeddings` as agents see it: the provider that the host was
 //! configured with.
 
-use std::sync::Arc;
-
 use keepsake_storage::Kind as EntryKind;
 use keepsake_types::embedding::{Embedder, EmbeddingError, EmbeddingKind};
 use serde_json::json;
@@ -12,7 +10,9 @@ use crate::bindings::agent::keepsake::host::embeddings::{self, EmbeddingInfo, Ki
 use crate::bindings::agent::keepsake::host::types::{Error, LimitReached, Unavailable};
 use crate::capability::session::TurnState;
 use crate::capability::unavailable;
+use crate::embedder::EmbeddingPlugin;
 use crate::ledger::Ledger;
+use crate::provider::Provider;
 use crate::state::State;
 use keepsake_types::limits;
 
@@ -31,13 +31,13 @@ impl HasData for HasEmbeddings {
     type Data<'a> = EmbeddingsView<'a>;
 }
 
-/// Embeds texts and records the call.
-pub(crate) async fn embed(
-    embedder: &Arc<dyn Embedder>,
+/// Embeds texts and records the call, if the provider has to be asked.
+pub(crate) async fn embed<'a>(
+    provider: &'a Provider<EmbeddingPlugin>,
     ledger: &Ledger,
     texts: Vec<String>,
     kind: EmbeddingKind,
-) -> Result<Vec<Vec<f32>>, Error> {
+) -> Result<(&'a EmbeddingPlugin, Vec<Vec<f32>>), Error> {
     let bytes: usize = texts.iter().map(String::len).sum();
     if texts.len() > limits::REMEMBER_MANY_FACTS || bytes > limits::EMBEDDED_BYTES {
         return Err(Error::Limit(LimitReached {
@@ -50,8 +50,15 @@ pub(crate) async fn embed(
             ),
         }));
     }
+    let embedder = provider.get().await?;
     if texts.is_empty() {
-        return Ok(Vec::new());
+        return Ok((embedder, Vec::new()));
+    }
+    // What is known asks nobody, and so is no entry.
+    if let (EmbeddingKind::Query, [query]) = (kind, texts.as_slice())
+        && let Some(vector) = embedder.known_query(query)
+    {
+        return Ok((embedder, vec![vector]));
     }
     let count = texts.len();
     let started = std::time::Instant::now();
@@ -72,7 +79,7 @@ pub(crate) async fn embed(
             }),
         )
         .await?;
-    answer.map_err(|error| match error {
+    let vectors = answer.map_err(|error| match error {
         EmbeddingError::Limit { name, message } => Error::Limit(LimitReached {
             name: name.into(),
             message,
@@ -82,7 +89,8 @@ pub(crate) async fn embed(
             retry_after_ms,
         }),
         EmbeddingError::BadAnswer { .. } => unavailable(error.to_string()),
-    })
+    })?;
+    Ok((embedder, vectors))
 }
 
 pub(crate) fn no_provider() -> Error {
@@ -90,7 +98,7 @@ pub(crate) fn no_provider() -> Error {
 }
 
 impl EmbeddingsView<'_> {
-    fn provider(&self) -> Result<(&Arc<dyn Embedder>, &Ledger), Error> {
+    fn provider(&self) -> Result<(&Provider<EmbeddingPlugin>, &Ledger), Error> {
         let turn = self
             .0
             .ok_or_else(|| Error::Denied("embeddings belong to a turn".into()))?;
@@ -101,17 +109,22 @@ impl EmbeddingsView<'_> {
 
 impl embeddings::Host for EmbeddingsView<'_> {
     async fn info(&mut self) -> wasmtime::Result<Result<EmbeddingInfo, Error>> {
-        Ok(self.provider().map(|(embedder, _)| {
-            let info = embedder.info();
-            EmbeddingInfo {
-                model: info.model.clone(),
-                dimensions: info.dimensions,
-                normalised: info.normalised,
-                max_texts: info.max_texts,
-                max_text_bytes: info.max_text_bytes,
-                relevance_threshold: info.relevance_threshold,
-                extras: None,
-            }
+        let provider = match self.provider() {
+            Ok((provider, _)) => provider,
+            Err(error) => return Ok(Err(error)),
+        };
+        let info = match provider.get().await {
+            Ok(embedder) => embedder.info(),
+            Err(unready) => return Ok(Err(unready.into())),
+        };
+        Ok(Ok(EmbeddingInfo {
+            model: info.model.clone(),
+            dimensions: info.dimensions,
+            normalised: info.normalised,
+            max_texts: info.max_texts,
+            max_text_bytes: info.max_text_bytes,
+            relevance_threshold: info.relevance_threshold,
+            extras: None,
         }))
     }
 
@@ -128,6 +141,7 @@ impl embeddings::Host for EmbeddingsView<'_> {
             Kind::Query => EmbeddingKind::Query,
             Kind::Passage => EmbeddingKind::Passage,
         };
-        Ok(embed(embedder, ledger, texts, kind).await)
+        let embedded = embed(embedder, ledger, texts, kind).await;
+        Ok(embedded.map(|(_, vectors)| vectors))
     }
 }

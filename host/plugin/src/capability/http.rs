@@ -15,9 +15,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use http_body_util::{BodyExt, Limited};
-use keepsake_client::{Credential, Fault, Origin};
+use keepsake_client::{Credential, Fault, Origin, Redaction};
 use keepsake_types::limits;
-use reqwest::header::{AUTHORIZATION, COOKIE, HeaderName, PROXY_AUTHORIZATION};
+use reqwest::header::{
+    ACCEPT_ENCODING, AUTHORIZATION, CONTENT_ENCODING, COOKIE, HeaderName, HeaderValue,
+    PROXY_AUTHORIZATION,
+};
 use tokio::sync::Semaphore;
 use wasmtime_wasi_http::{
     DEFAULT_FORBIDDEN_HEADERS, Error, ForbiddenHeaderFilter, RequestOptions, WasiBody,
@@ -120,11 +123,24 @@ impl WasiHttpHooks for HttpRequests {
         let plugin = self.plugin.clone();
         Box::new(async move {
             let sent = send(&grant, request, &times).await;
-            let response = sent.inspect_err(|error| {
-                tracing::debug!(target: "plugin", "{plugin}: {}: {error}", grant.origin);
+            let response = sent.map_err(|fault| {
+                // Guests are told that it was TLS, and have no word for what of it.
+                if matches!(fault, Sending::Failed(Fault::Tls(_))) {
+                    tracing::warn!(target: "plugin", "{plugin}: {}: {fault}", grant.origin);
+                } else {
+                    tracing::debug!(target: "plugin", "{plugin}: {}: {fault}", grant.origin);
+                }
+                Error::from(fault)
             })?;
             tracing::debug!(target: "plugin", "{plugin}: {} answered {}", grant.origin, response.status());
-            let response = body::bounded(response, times.between_bytes, place);
+            let nothing = Redaction::default();
+            let credential = grant.credential.as_ref();
+            let redaction = credential.map_or(&nothing, Credential::redaction);
+            if let Some(coding) = coding(&response).filter(|_| !redaction.is_empty()) {
+                tracing::debug!(target: "plugin", "{plugin}: {} packed its answer unasked", grant.origin);
+                return Err(Error::HttpResponseContentCoding(Some(coding)));
+            }
+            let response = body::bounded(response, times.between_bytes, redaction, place);
             let nothing: Pin<Box<dyn Future<Output = Result<(), Error>> + Send>> =
                 Box::pin(async { Ok(()) });
             Ok((response, Box::new(nothing) as Box<_>))
@@ -132,14 +148,41 @@ impl WasiHttpHooks for HttpRequests {
     }
 }
 
+/// Why a request got no answer.
+#[derive(Debug, thiserror::Error)]
+enum Sending {
+    #[error("{0}")]
+    Refused(Error),
+    #[error("{0}")]
+    Failed(Fault),
+}
+
+impl From<Error> for Sending {
+    fn from(error: Error) -> Self {
+        Self::Refused(error)
+    }
+}
+
+impl From<Sending> for Error {
+    fn from(sending: Sending) -> Self {
+        match sending {
+            Sending::Refused(error) => error,
+            Sending::Failed(fault) => fault::told(&fault),
+        }
+    }
+}
+
 async fn send(
     grant: &Grant,
     request: http::Request<WasiBody>,
     times: &Times,
-) -> Result<reqwest::Response, Error> {
+) -> Result<reqwest::Response, Sending> {
     let (mut head, body) = request.into_parts();
     if let Some(credential) = &grant.credential {
         credential.apply(&mut head.headers);
+        // In a packed answer nobody would find the key.
+        head.headers
+            .insert(ACCEPT_ENCODING, HeaderValue::from_static("identity"));
     }
     // Gathered first: what a provider asks is short, and a request with a
     // length is understood by more servers than one in pieces.
@@ -152,9 +195,16 @@ async fn send(
     let request = reqwest::Request::try_from(request).map_err(|_| Error::HttpRequestUriInvalid)?;
     match tokio::time::timeout(times.first_byte, grant.client.execute(request)).await {
         Ok(Ok(response)) => Ok(response),
-        Ok(Err(error)) => Err(fault::told(&Fault::of(&error))),
-        Err(_) => Err(Error::HttpResponseTimeout),
+        Ok(Err(error)) => Err(Sending::Failed(Fault::of(&error))),
+        Err(_) => Err(Error::HttpResponseTimeout.into()),
     }
+}
+
+/// How an answer is packed, where it is.
+fn coding(response: &reqwest::Response) -> Option<String> {
+    let coding = response.headers().get(CONTENT_ENCODING)?;
+    let coding = String::from_utf8_lossy(coding.as_bytes()).trim().to_owned();
+    (!coding.is_empty() && !coding.eq_ignore_ascii_case("identity")).then_some(coding)
 }
 
 /// How long a request may take: what the guest asked for, but no longer than

@@ -20,7 +20,11 @@ use crate::bindings::agent::keepsake::host::memory::{
 use crate::bindings::agent::keepsake::host::types::{Error, LimitReached};
 use crate::capability::embeddings::{embed, no_provider};
 use crate::capability::session::TurnContext;
+use crate::capability::unavailable;
+use crate::compaction::{self, CompactionError, Summariser};
+use crate::embedder::EmbeddingPlugin;
 use crate::ledger::Ledger;
+use crate::provider::Provider;
 use crate::state::State;
 use profile::ProfileSchema;
 
@@ -28,9 +32,11 @@ use profile::ProfileSchema;
 #[expect(unreachable_pub, reason = "the generated code exports it")]
 pub struct Scope {
     memory: Memory,
-    embedder: Option<Arc<dyn Embedder>>,
+    embedder: Option<Provider<EmbeddingPlugin>>,
     ledger: Ledger,
     schema: Option<Arc<ProfileSchema>>,
+    may_compact: bool,
+    summariser: Option<Summariser>,
 }
 
 /// A fork and its way back. This host makes none, so that no guest can hold one.
@@ -45,6 +51,11 @@ impl Scope {
             embedder: context.embedder.clone(),
             ledger: context.ledger.clone(),
             schema: context.profile_schema.clone(),
+            may_compact: context.compactor.is_some(),
+            summariser: context
+                .compactor
+                .as_ref()
+                .and_then(|agent| Summariser::new(agent, context)),
         }
     }
 
@@ -116,13 +127,10 @@ impl Scope {
         let Some(embedder) = &self.embedder else {
             return Ok(None);
         };
-        let texts = facts.iter().map(|fact| fact.content.clone()).collect();
+        // A provider may be anyone's server: no secret goes to it.
+        let texts = storage::kept_texts(facts);
         match embed(embedder, &self.ledger, texts, EmbeddingKind::Passage).await {
-            Ok(vectors) => Ok(Some(FactVectors {
-                model: embedder.info().model.clone(),
-                dimensions: embedder.info().dimensions,
-                vectors,
-            })),
+            Ok((embedder, vectors)) => Ok(Some(FactVectors::of(embedder.info(), vectors))),
             Err(Error::Unavailable(unavailable)) => {
                 tracing::warn!(
                     "facts are remembered without vectors, and only words will find them: {}",
@@ -157,11 +165,14 @@ impl Scope {
         };
         let texts = vec![query.to_owned()];
         match embed(embedder, &self.ledger, texts, EmbeddingKind::Query).await {
-            Ok(mut vectors) => Ok(vectors.pop().map(|vector| QueryVector {
-                model: embedder.info().model.clone(),
-                vector,
-                relevance_threshold: embedder.info().relevance_threshold,
-            })),
+            Ok((embedder, mut vectors)) => {
+                let relevance_threshold = embedder.relevance_threshold().await;
+                Ok(vectors.pop().map(|vector| QueryVector {
+                    model: embedder.info().model.clone(),
+                    vector,
+                    relevance_threshold,
+                }))
+            }
             Err(Error::Unavailable(unavailable)) if mode == RecallMode::Hybrid => {
                 tracing::warn!("recall goes by words alone: {}", unavailable.message);
                 Ok(None)
@@ -182,8 +193,27 @@ impl Scope {
             Some(query) => self.query(query, RecallMode::Hybrid).await?,
             None => None,
         };
-        let options = convert::snippet_options(options);
+        let options = convert::snippet_options(options)?;
         Ok(self.memory.snippet(options, vector).await?)
+    }
+
+    async fn compact(&self, options: CompactOptions) -> Result<Compaction, Error> {
+        if !self.may_compact {
+            return Err(Error::Denied(
+                "a memory cannot be compacted from here: a summarizer must not call `compact`"
+                    .into(),
+            ));
+        }
+        let options = convert::compact_options(&options);
+        match compaction::compact(&self.memory, options, self.summariser.as_ref()).await {
+            Ok(done) => Ok(Compaction {
+                removed: done.removed,
+                summarised: done.summarised,
+                remaining: done.remaining,
+            }),
+            Err(CompactionError::Storage(error)) => Err(error.into()),
+            Err(error) => Err(unavailable(error.to_string())),
+        }
     }
 
     async fn list_facts(&self, page: Page) -> Result<FactPage, Error> {
@@ -321,10 +351,10 @@ impl memory::HostScope for MemoryView<'_> {
 
     async fn compact(
         &mut self,
-        _scope: Resource<Scope>,
-        _options: CompactOptions,
+        scope: Resource<Scope>,
+        options: CompactOptions,
     ) -> Answer<Compaction> {
-        Ok(Err(not_yet("compaction; use `forget` or `expire`")))
+        Ok(self.table.get(&scope)?.compact(options).await)
     }
 
     async fn snippet(&mut self, scope: Resource<Scope>, options: SnippetOptions) -> Answer<String> {

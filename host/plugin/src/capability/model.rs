@@ -131,18 +131,17 @@ impl<'a> ModelView<'a> {
             turn: state.turn.as_ref(),
         }
     }
+}
 
-    fn provider(&self) -> Result<(&Arc<ModelPlugin>, &Ledger), Error> {
-        let turn = self
-            .turn
-            .ok_or_else(|| Error::Denied("a model answers within a turn only".into()))?;
-        let model = turn
-            .context
-            .model
-            .as_ref()
-            .ok_or_else(|| unavailable("this host was started without a model provider"))?;
-        Ok((model, &turn.context.ledger))
-    }
+/// The provider, which may have to be loaded first.
+async fn loaded(turn: Option<&TurnState>) -> Result<(&Arc<ModelPlugin>, &Ledger), Error> {
+    let turn = turn.ok_or_else(|| Error::Denied("a model answers within a turn only".into()))?;
+    let model = turn
+        .context
+        .model
+        .as_ref()
+        .ok_or_else(|| unavailable("this host was started without a model provider"))?;
+    Ok((model.get().await?, &turn.context.ledger))
 }
 
 /// Asks the provider, and records what comes of it.
@@ -227,7 +226,7 @@ impl HasData for HasModel {
 
 impl model::Host for ModelView<'_> {
     async fn info(&mut self) -> wasmtime::Result<Result<ModelInfo, Error>> {
-        Ok(self.provider().map(|(model, _)| ModelInfo {
+        Ok(loaded(self.turn).await.map(|(model, _)| ModelInfo {
             model: model.info().model.clone(),
             context_tokens: model.info().context_tokens,
             extras: None,
@@ -238,7 +237,7 @@ impl model::Host for ModelView<'_> {
         &mut self,
         request: Request,
     ) -> wasmtime::Result<Result<Resource<Completion>, Error>> {
-        let (model, ledger) = match self.provider() {
+        let (model, ledger) = match loaded(self.turn).await {
             Ok((model, ledger)) => (Arc::clone(model), ledger.clone()),
             Err(error) => return Ok(Err(error)),
         };

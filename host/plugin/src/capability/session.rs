@@ -3,19 +3,21 @@
 use std::sync::Arc;
 
 use keepsake_storage::{Kind, Memory};
-use keepsake_types::embedding::Embedder;
 use keepsake_types::{ResourceRef, Timestamp, limits};
 use serde_json::{Value, json};
 use tokio::sync::mpsc::UnboundedSender;
 use wasmtime::component::{HasData, Resource, ResourceTable};
 
+use crate::agent::AgentPlugin;
 use crate::bindings::agent::keepsake::host::session::{self, SessionInfo};
 use crate::bindings::agent::keepsake::host::types::{Error, LimitReached};
 use crate::capability::memory::Scope;
 use crate::capability::memory::profile::ProfileSchema;
 use crate::capability::sandbox::{SandboxHandle, SessionSandboxes};
+use crate::embedder::EmbeddingPlugin;
 use crate::ledger::Ledger;
 use crate::model_provider::ModelPlugin;
+use crate::provider::Provider;
 use crate::state::State;
 
 /// What the session gives an agent for one turn. All of it was decided by the
@@ -43,11 +45,14 @@ pub struct TurnContext {
     /// Where the turn's effects are recorded.
     pub ledger: Ledger,
     /// The embedding provider.
-    pub embedder: Option<Arc<dyn Embedder>>,
+    pub embedder: Option<Provider<EmbeddingPlugin>>,
     /// The model provider.
-    pub model: Option<Arc<ModelPlugin>>,
+    pub model: Option<Provider<ModelPlugin>>,
     /// The session's sandboxes; none when it was granted none.
     pub sandboxes: Option<Arc<SessionSandboxes>>,
+    /// The agent, which summarises facts that it lets go if it can; without it,
+    /// compaction is denied.
+    pub compactor: Option<Arc<AgentPlugin>>,
     /// Where emitted chunks go.
     pub emit: UnboundedSender<String>,
 }

@@ -17,7 +17,7 @@ use super::labels::{UNIQUE, labels};
 use super::options::{NetworkPolicy, OpenSandboxOptions, Volume, VolumeSource};
 use super::sandbox::OpenSandbox;
 use super::wire::{SandboxRecord, timestamp};
-use super::{Shared, check_id, endpoint, scripts};
+use super::{Shared, check_id, endpoint, lost, scripts};
 use crate::rules::check_environment;
 use crate::{ExitStatus, Network, SandboxError, SandboxRequest};
 
@@ -29,9 +29,6 @@ const PREPARE: Duration = Duration::from_secs(30);
 /// How often to ask a server that took back what it had begun, and how far apart.
 const TRIES: u32 = 3;
 const PAUSE: Duration = Duration::from_millis(500);
-/// How often to look for a sandbox whose answer was lost, and how far apart.
-const LOST_LOOKS: u32 = 5;
-const LOST_PAUSE: Duration = Duration::from_secs(1);
 
 /// What a sandbox is made from.
 #[derive(Clone, Debug)]
@@ -214,22 +211,12 @@ async fn adopt(
     unique: &str,
     failure: Failure,
 ) -> Result<SandboxRecord, SandboxError> {
-    tracing::warn!(%failure, "no answer about a new sandbox; looking for it");
-    for look in 0..LOST_LOOKS {
-        if look > 0 {
-            tokio::time::sleep(LOST_PAUSE).await;
-        }
-        let found = backend.lifecycle.labelled(UNIQUE, unique).await;
-        let found = match found {
-            Ok(found) => found,
-            Err(second) => {
-                tracing::debug!(failure = %second, "looking for the sandbox failed too");
-                continue;
-            }
-        };
-        if let Some(record) = found.into_iter().next() {
-            return Ok(record);
-        }
+    let find = || async move {
+        let found = backend.lifecycle.labelled(UNIQUE, unique).await?;
+        Ok(found.into_iter().next())
+    };
+    if let Some(record) = lost::look_for("sandbox", &failure, find).await {
+        return Ok(record);
     }
     // The server may still be at it; what comes late is deleted.
     let (backend, unique) = (Arc::clone(backend), unique.to_owned());

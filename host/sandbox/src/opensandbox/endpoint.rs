@@ -5,12 +5,9 @@ use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
 
 use super::execd::{Execd, PORT};
 use super::failure::{Failure, clean};
-use super::lifecycle::{KEY_HEADER, Lifecycle, secret_value};
-use super::options::OpenSandboxOptions;
+use super::lifecycle::Lifecycle;
+use super::options::{KEY_HEADER, OpenSandboxOptions};
 use crate::SandboxError;
-
-/// The header that carries the daemon's own access token.
-const TOKEN_HEADER: &str = "X-EXECD-ACCESS-TOKEN";
 
 /// Finds the daemon of a sandbox.
 pub(super) async fn find(
@@ -44,10 +41,7 @@ pub(super) async fn find(
         headers.insert(name, value);
     }
     if let Some(token) = &options.execd_token {
-        headers.insert(
-            TOKEN_HEADER,
-            secret_value(token, "the sandbox access token")?,
-        );
+        token.apply(&mut headers);
     }
     let base = if relayed {
         // By the address that is set here: it is known to be reached, and it

@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 use super::events::{Event, signalled};
 use super::failure::Failure;
 use super::stream::Stream;
-use super::transport::{ANSWER_TIMEOUT, Answer, Call, Transport, read};
+use super::transport::{ANSWER_TIMEOUT, Answer, Call, Transport};
 use crate::ExitStatus;
 
 /// The daemon's port within the sandbox.
@@ -115,7 +115,10 @@ impl Execd {
             .send()
             .await
             .map_err(|error| Failure::transport(what, &error))?;
-        read(what, response, SANDBOX_PROBE_BYTES).await.map(|_| ())
+        self.transport
+            .read(what, response, SANDBOX_PROBE_BYTES)
+            .await
+            .map(|_| ())
     }
 
     /// Starts a command, which is not sent again when no answer comes.
@@ -156,7 +159,9 @@ impl Execd {
             return Ok(Stream::new(response));
         }
         let kind = response.status();
-        read(what, response, SANDBOX_ANSWER_BYTES).await?;
+        self.transport
+            .read(what, response, SANDBOX_ANSWER_BYTES)
+            .await?;
         Err(Failure::malformed(
             what,
             format!("the answer ({kind}) is no stream of events; is this address a sandbox's?"),
@@ -227,7 +232,10 @@ impl Execd {
             StatusCode::OK => usize::try_from(from).unwrap_or(usize::MAX),
             StatusCode::PARTIAL_CONTENT => 0,
             _ => {
-                let answer = read(what, response, SANDBOX_ANSWER_BYTES).await?;
+                let answer = self
+                    .transport
+                    .read(what, response, SANDBOX_ANSWER_BYTES)
+                    .await?;
                 let reason = format!("the answer has the status {}", answer.status);
                 return Err(Failure::malformed(what, reason));
             }
@@ -272,7 +280,10 @@ impl Execd {
             .send()
             .await
             .map_err(|error| Failure::transport(what, &error))?;
-        read(what, response, SANDBOX_ANSWER_BYTES).await.map(|_| ())
+        self.transport
+            .read(what, response, SANDBOX_ANSWER_BYTES)
+            .await
+            .map(|_| ())
     }
 
     /// What is in a directory that is no symlink.

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use keepsake_client::{Fault, Origin};
 use keepsake_types::limits::SANDBOX_ERROR_BYTES;
 use reqwest::StatusCode;
 use reqwest::header::{HeaderMap, LOCATION, RETRY_AFTER};
@@ -63,25 +64,15 @@ fn said(message: &str) -> String {
 impl Failure {
     /// A request that got no answer.
     pub(super) fn transport(what: &'static str, error: &reqwest::Error) -> Self {
-        // The innermost cause says most; the outer ones repeat the address.
-        let mut cause: &dyn std::error::Error = error;
-        while let Some(inner) = cause.source() {
-            cause = inner;
-        }
-        let reason = if error.is_timeout() {
-            "no answer came in time; is the server overloaded, or its address wrong?".into()
-        } else if error.is_connect() {
-            format!(
-                "no connection ({}); is the server running, and its address right?",
-                clean(&cause.to_string())
-            )
-        } else {
-            format!("the connection broke: {}", clean(&cause.to_string()))
-        };
+        let fault = Fault::of(error);
+        let origin = error.url().and_then(|url| Origin::of(url.as_str()).ok());
+        let at = origin
+            .map(|origin| format!("{origin}: "))
+            .unwrap_or_default();
         Self::Transport {
             what,
-            reason,
-            unsent: error.is_connect() || error.is_builder(),
+            reason: format!("{at}{}", clean(&fault.to_string())),
+            unsent: error.is_connect() || fault.is_before_request(),
         }
     }
 

@@ -2,19 +2,19 @@
 
 use std::time::{Duration, SystemTime};
 
+use keepsake_client::Credential;
 use keepsake_types::limits::{SANDBOX_ANSWER_BYTES, SANDBOX_LISTING, SANDBOX_LOG_BYTES};
 use reqwest::Method;
-use reqwest::header::{HeaderMap, HeaderValue};
-use secrecy::{ExposeSecret, SecretString};
+use reqwest::header::HeaderMap;
 use serde_json::{Value, json};
 
 use super::failure::Failure;
 use super::transport::{ANSWER_TIMEOUT, Answer, Call, Transport};
-use super::wire::{Diagnostics, Endpoint, Page, SandboxRecord, SnapshotRecord, Version};
+use super::wire::{
+    Diagnostics, Endpoint, Page, SandboxRecord, SnapshotPage, SnapshotRecord, Version,
+};
 use crate::SandboxError;
 
-/// The header that carries the API key.
-pub(super) const KEY_HEADER: &str = "OPEN-SANDBOX-API-KEY";
 /// The most that one page of a listing holds.
 const PAGE: usize = 200;
 /// How long pausing, resuming and deleting may take.
@@ -36,7 +36,7 @@ impl Lifecycle {
     pub(super) fn new(
         transport: Transport,
         url: &str,
-        key: Option<&SecretString>,
+        key: Option<&Credential>,
     ) -> Result<Self, SandboxError> {
         let parsed = url::Url::parse(url).ok().filter(|url| {
             matches!(url.scheme(), "http" | "https") && url.has_host() && url.query().is_none()
@@ -56,7 +56,7 @@ impl Lifecycle {
         let base = base.strip_suffix("/v1").unwrap_or(base).to_owned();
         let mut headers = HeaderMap::new();
         if let Some(key) = key {
-            headers.insert(KEY_HEADER, secret_value(key, "the OpenSandbox API key")?);
+            key.apply(&mut headers);
         }
         Ok(Self {
             transport,
@@ -273,6 +273,33 @@ impl Lifecycle {
             .json(what)
     }
 
+    /// The copy of a sandbox that has this name, where there is one.
+    pub(super) async fn snapshot_named(
+        &self,
+        id: &str,
+        name: &str,
+    ) -> Result<Option<SnapshotRecord>, Failure> {
+        let what = "look for the checkpoint";
+        for page in 1..=SANDBOX_LISTING / PAGE {
+            let (number, size) = (page.to_string(), PAGE.to_string());
+            // Older servers do not know the filter by name and let it pass.
+            let query = [
+                ("sandboxId", id),
+                ("name", name),
+                ("page", &number),
+                ("pageSize", &size),
+            ];
+            let page: SnapshotPage = self.get(what, "/v1/snapshots", &query).await?.json(what)?;
+            let last = page.items.is_empty() || !page.pagination.has_next_page;
+            let mut items = page.items.into_iter();
+            let found = items.find(|record| record.name.as_deref() == Some(name));
+            if found.is_some() || last {
+                return Ok(found);
+            }
+        }
+        Ok(None)
+    }
+
     pub(super) async fn snapshot_state(&self, id: &str) -> Result<SnapshotRecord, Failure> {
         let what = "look at the checkpoint";
         self.get(what, &format!("/v1/snapshots/{id}"), &[])
@@ -307,15 +334,4 @@ impl Lifecycle {
         }
         Ok(text)
     }
-}
-
-/// A secret as a header's value, which is not shown.
-pub(super) fn secret_value(secret: &SecretString, what: &str) -> Result<HeaderValue, SandboxError> {
-    let mut value = HeaderValue::from_str(secret.expose_secret()).map_err(|_| {
-        SandboxError::invalid(format!(
-            "{what} holds characters that no header can carry; does it end in a line break?"
-        ))
-    })?;
-    value.set_sensitive(true);
-    Ok(value)
 }

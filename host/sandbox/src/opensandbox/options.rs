@@ -3,9 +3,12 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-pub use secrecy::SecretString;
+use keepsake_client::Credential;
 
 use crate::SandboxError;
+
+/// The header that carries the API key.
+pub const KEY_HEADER: &str = "OPEN-SANDBOX-API-KEY";
 
 /// The shortest time to live that the server accepts.
 const SHORTEST: Duration = Duration::from_secs(60);
@@ -16,8 +19,9 @@ pub struct OpenSandboxOptions {
     /// The server's address, such as `https://sandboxes.example.com`; a path
     /// before `/v1` is kept.
     pub url: String,
-    /// The server's API key. It goes to the server only, never to a sandbox.
-    pub key: Option<SecretString>,
+    /// The server's API key, for the header [`KEY_HEADER`]. It goes to the server
+    /// only, never to a sandbox.
+    pub key: Option<Credential>,
     /// The image of new sandboxes; it needs a POSIX shell with the usual tools.
     pub image: String,
     /// What keeps a sandbox alive: its first command, and the arguments.
@@ -41,8 +45,9 @@ pub struct OpenSandboxOptions {
     /// Whether sandboxes' own addresses speak TLS. The server's own address
     /// says so by itself.
     pub endpoint_tls: bool,
-    /// The access token of the daemon in the sandboxes, where it was given one.
-    pub execd_token: Option<SecretString>,
+    /// The access token of the daemon in the sandboxes, where it was given one,
+    /// for the header `X-EXECD-ACCESS-TOKEN`.
+    pub execd_token: Option<Credential>,
     /// How long to wait for a new sandbox. The first one of an image waits for
     /// the image to be pulled.
     pub create_timeout: Duration,

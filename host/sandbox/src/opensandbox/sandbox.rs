@@ -1,26 +1,24 @@
 //! One remote sandbox, as its holders see it.
 
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use async_trait::async_trait;
 use keepsake_types::limits::SANDBOX_CHECKPOINTS;
 use tokio::runtime::Handle;
 use tokio::sync::{Semaphore, TryAcquireError};
-use uuid::Uuid;
 
 use super::core::Core;
 use super::create::{Source, create};
 use super::failure::clean;
-use super::{check_id, execution, files, scripts};
+use super::snapshot::snapshot;
+use super::{execution, files, scripts};
 use crate::paths::WorkPath;
 use crate::rules::{check_checkpoint_name, check_command, command_slot};
 use crate::{
     CheckpointInfo, Command, Execution, ExitStatus, FileInfo, Metrics, Sandbox, SandboxError,
 };
 
-/// How often to ask whether a checkpoint is complete.
-const LOOK: Duration = Duration::from_millis(250);
 /// How long measuring may take. It walks over all files.
 const MEASURE: Duration = Duration::from_secs(60);
 
@@ -41,49 +39,6 @@ impl OpenSandbox {
 
     pub(super) fn core(&self) -> &Arc<Core> {
         &self.core
-    }
-
-    /// Has the server copy the sandbox, and answers the copy's id.
-    async fn snapshot(&self) -> Result<String, SandboxError> {
-        let core = &self.core;
-        core.enter()?;
-        let lifecycle = &core.backend.lifecycle;
-        let name = format!("keepsake-{}", Uuid::now_v7().simple());
-        let mut record = match lifecycle.snapshot(&core.id, &name).await {
-            Ok(record) => record,
-            Err(failure) => return Err(core.explain(failure).await),
-        };
-        check_id(&record.id)?;
-        let began = Instant::now();
-        loop {
-            let state = record.status.state.as_str();
-            let problem = match state {
-                "Ready" => return Ok(record.id),
-                "Failed" | "Deleting" => Some(format!("its state is {state}")),
-                _ if began.elapsed() > core.backend.options.create_timeout => {
-                    Some(format!("it is still {state}"))
-                }
-                _ => None,
-            };
-            if let Some(problem) = problem {
-                core.backend.discard(vec![record.id]).await;
-                return Err(SandboxError::Unavailable {
-                    message: format!(
-                        "the server did not complete the checkpoint, {problem}: {}",
-                        clean(&record.status.message.unwrap_or_default())
-                    ),
-                    retry_after: None,
-                });
-            }
-            tokio::time::sleep(LOOK).await;
-            record = match lifecycle.snapshot_state(&record.id).await {
-                Ok(record) => record,
-                Err(failure) => {
-                    core.backend.discard(vec![record.id]).await;
-                    return Err(core.explain(failure).await);
-                }
-            };
-        }
     }
 }
 
@@ -139,7 +94,7 @@ impl Sandbox for OpenSandbox {
         check_checkpoint_name(name)?;
         self.core.enter()?;
         let room = take_room(&self.core.free_checkpoints)?;
-        let id = self.snapshot().await?;
+        let id = snapshot(&self.core).await?;
         room.forget();
         let info = CheckpointInfo {
             id,
@@ -154,7 +109,7 @@ impl Sandbox for OpenSandbox {
         self.core.enter()?;
         let (backend, request) = (&self.core.backend, &self.core.request);
         let source = match checkpoint {
-            None => self.snapshot().await?,
+            None => snapshot(&self.core).await?,
             // Looked up: the name comes from outside, and others' are not ours.
             Some(wanted) => {
                 let known = self.core.checkpoints();

@@ -5,7 +5,7 @@
 
 use std::time::Duration;
 
-use keepsake_client::Origin;
+use keepsake_client::{Origin, Redaction};
 use reqwest::header::HeaderMap;
 use reqwest::{Method, RequestBuilder, Response, StatusCode};
 use serde::de::DeserializeOwned;
@@ -27,6 +27,8 @@ pub(super) struct Transport {
     client: reqwest::Client,
     /// For addresses of this machine, which no proxy reaches.
     near: reqwest::Client,
+    /// Takes the keys out of answers, which some servers repeat in errors.
+    redaction: Redaction,
 }
 
 /// One request, which can be sent more than once.
@@ -66,7 +68,7 @@ impl Answer {
 
 impl Transport {
     /// Transport for a server; `tls` where any address may need it.
-    pub(super) fn new(tls: bool) -> Result<Self, SandboxError> {
+    pub(super) fn new(tls: bool, redaction: Redaction) -> Result<Self, SandboxError> {
         let build = |near: bool| {
             keepsake_client::client_for(tls, near).map_err(|fault| SandboxError::Unavailable {
                 message: format!(
@@ -79,6 +81,7 @@ impl Transport {
         Ok(Self {
             client: build(false)?,
             near: build(true)?,
+            redaction,
         })
     }
 
@@ -133,36 +136,40 @@ impl Transport {
         }
         let response = request.send().await;
         let response = response.map_err(|error| Failure::transport(call.what, &error))?;
-        read(call.what, response, call.limit).await
+        self.read(call.what, response, call.limit).await
     }
-}
 
-/// The whole of an answer, which is an error where it says no.
-pub(super) async fn read(
-    what: &'static str,
-    mut response: Response,
-    limit: usize,
-) -> Result<Answer, Failure> {
-    let status = response.status();
-    let mut body = Vec::new();
-    loop {
-        match response.chunk().await {
-            Ok(Some(chunk)) if body.len() + chunk.len() <= limit => body.extend_from_slice(&chunk),
-            Ok(None) => break,
-            // Some refusals announce more than they send: the status counts.
-            _ if !status.is_success() => break,
-            Ok(Some(_)) => {
-                return Err(Failure::malformed(
-                    what,
-                    format!("the answer has more than {limit} bytes"),
-                ));
+    /// The whole of an answer, which is an error where it says no.
+    pub(super) async fn read(
+        &self,
+        what: &'static str,
+        mut response: Response,
+        limit: usize,
+    ) -> Result<Answer, Failure> {
+        let status = response.status();
+        let mut body = Vec::new();
+        loop {
+            match response.chunk().await {
+                Ok(Some(chunk)) if body.len() + chunk.len() <= limit => {
+                    body.extend_from_slice(&chunk)
+                }
+                Ok(None) => break,
+                // Some refusals announce more than they send: the status counts.
+                _ if !status.is_success() => break,
+                Ok(Some(_)) => {
+                    return Err(Failure::malformed(
+                        what,
+                        format!("the answer has more than {limit} bytes"),
+                    ));
+                }
+                Err(error) => return Err(Failure::transport(what, &error)),
             }
-            Err(error) => return Err(Failure::transport(what, &error)),
         }
-    }
-    if status.is_success() {
-        Ok(Answer { status, body })
-    } else {
+        self.redaction.mask(&mut body);
+        if status.is_success() {
+            return Ok(Answer { status, body });
+        }
+        self.redaction.headers(response.headers_mut());
         Err(Failure::refused(what, status, response.headers(), &body))
     }
 }

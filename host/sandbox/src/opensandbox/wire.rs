@@ -44,6 +44,13 @@ pub(super) struct Page {
     pub(super) pagination: Pagination,
 }
 
+#[derive(Debug, Deserialize)]
+pub(super) struct SnapshotPage {
+    pub(super) items: Vec<SnapshotRecord>,
+    #[serde(default)]
+    pub(super) pagination: Pagination,
+}
+
 #[derive(Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Pagination {
@@ -61,6 +68,8 @@ pub(super) struct Endpoint {
 #[derive(Debug, Deserialize)]
 pub(super) struct SnapshotRecord {
     pub(super) id: String,
+    #[serde(default)]
+    pub(super) name: Option<String>,
     #[serde(default)]
     pub(super) status: Status,
 }

@@ -47,6 +47,7 @@ pub(super) fn sentence(entry: &Entry) -> String {
         Kind::FileRemoved => text("path"),
         Kind::ProfileUpdated => one_line(&payload["patch"].to_string(), SHOWN),
         Kind::FactRemembered => format!("{}{}", quoted("content"), source(&payload["source"])),
+        Kind::FactsCompacted => compacted(payload),
         Kind::SnippetBuilt => format!("{} bytes for {}", payload["bytes"], quoted("query")),
         Kind::ModelCalled => model(payload),
         Kind::ProviderCalled => format!(
@@ -58,6 +59,19 @@ pub(super) fn sentence(entry: &Entry) -> String {
         ),
         _ => members(payload),
     }
+}
+
+fn compacted(payload: &Value) -> String {
+    if let Some(error) = payload["error"].as_str() {
+        return one_line(error, SHOWN);
+    }
+    let count = |name: &str| payload[name].as_array().map_or(0, Vec::len);
+    format!(
+        "{} facts went, with {} summaries in their place; {} remain",
+        count("facts"),
+        count("summaries"),
+        payload["remaining"]
+    )
 }
 
 fn source(source: &Value) -> String {
@@ -155,6 +169,14 @@ mod tests {
             Some(json!({ "content": "Jordan is on Pro.", "source": { "index": 10 } })),
         );
         assert_eq!(sentence(&learned), "\"Jordan is on Pro.\", source entry 10");
+        let compacted = entry(
+            Kind::FactsCompacted,
+            Some(json!({ "facts": ["a", "b"], "summaries": [{}], "remaining": 4 })),
+        );
+        assert_eq!(
+            sentence(&compacted),
+            "2 facts went, with 1 summaries in their place; 4 remain"
+        );
         let late = entry(
             Kind::Other("later".into()),
             Some(json!({ "a": 1, "b": "c" })),

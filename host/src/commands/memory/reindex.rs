@@ -3,14 +3,14 @@
 
 use keepsake_plugin::EmbeddingPlugin;
 use keepsake_storage::{Database, FactVectors, Memory};
+use keepsake_types::ResourceRef;
 use keepsake_types::embedding::{Embedder, EmbeddingKind};
-use keepsake_types::{ResourceRef, limits};
 use serde_json::json;
 
 use crate::app::App;
 use crate::failure::{ExitCode, Failure};
 use crate::output;
-use crate::progress;
+use crate::progress::{self, Counting};
 
 /// Facts that are embedded and written together, so that a provider that fails
 /// in the middle loses no more than one batch.
@@ -28,9 +28,10 @@ pub(super) async fn reindex(app: &App, resource: &ResourceRef, json: bool) -> Re
         );
     }
     let memory = database.operator_session(resource).await?;
-    let working = progress::after_a_moment("embedding facts");
-    let embedded = embed_all(&memory, &embedder).await;
-    drop(working);
+    let left = memory.view().count_unembedded(model).await?;
+    let working = progress::counting("embedding facts", Some(left));
+    let embedded = embed_all(&memory, &embedder, &working).await;
+    working.finish();
     database.end_session(memory.session_id(), json!({})).await?;
     let embedded = embedded?;
     if json {
@@ -42,12 +43,20 @@ pub(super) async fn reindex(app: &App, resource: &ResourceRef, json: bool) -> Re
     Ok(())
 }
 
-async fn embed_all(memory: &Memory, embedder: &EmbeddingPlugin) -> Result<u64, Failure> {
+async fn embed_all(
+    memory: &Memory,
+    embedder: &EmbeddingPlugin,
+    working: &Counting,
+) -> Result<u64, Failure> {
     let info = embedder.info();
     let mut embedded = 0;
+    let mut after: Option<String> = None;
     loop {
-        // Always the first page: what was embedded is on none any more.
-        let page = memory.view().unembedded(&info.model, None, BATCH).await?;
+        let view = memory.view();
+        let page = view
+            .unembedded(&info.model, after.as_deref(), BATCH)
+            .await?;
+        after = page.next;
         if page.facts.is_empty() {
             return Ok(embedded);
         }
@@ -64,44 +73,44 @@ async fn embed_all(memory: &Memory, embedder: &EmbeddingPlugin) -> Result<u64, F
                 )
             })?;
         let set = memory
-            .set_vectors(
-                ids,
-                FactVectors {
-                    model: info.model.clone(),
-                    dimensions: info.dimensions,
-                    vectors,
-                },
-            )
+            .set_vectors(ids, FactVectors::of(info, vectors))
             .await?;
-        if set == 0 {
-            // Someone else forgot them all in the meantime; the next page tells.
-            tracing::debug!("a page of facts was forgotten while it was embedded");
-        }
+        // Some may have been forgotten in the meantime.
         embedded += set;
+        working.at(embedded);
+        if after.is_none() {
+            return Ok(embedded);
+        }
     }
 }
 
-/// Says so when facts have no vector of the provider in use.
-pub(crate) async fn warn_of_unembedded(
+/// Says so when facts have no vector of the provider in use, and how many.
+pub(crate) async fn note_unembedded(
     database: &Database,
     resource: &ResourceRef,
     model: &str,
-) -> Result<(), Failure> {
-    let page = database
-        .view(resource)?
-        .unembedded(model, None, limits::PAGE_ITEMS)
-        .await?;
-    if page.facts.is_empty() {
-        return Ok(());
+) -> Result<u64, Failure> {
+    let count = database.view(resource)?.count_unembedded(model).await?;
+    if count > 0 {
+        let name = output::one_line(&resource.resource, 100);
+        output::note!(
+            "note: {count} facts of {name} have no vectors of `{}` and are found by their words only, until they are embedded in the background; `host memory reindex --resource {name}` embeds them at once",
+            output::one_line(model, 100)
+        );
     }
-    let count = match page.next {
-        Some(_) => format!("more than {}", limits::PAGE_ITEMS),
-        None => page.facts.len().to_string(),
-    };
-    let name = output::one_line(&resource.resource, 100);
-    output::note!(
-        "note: {count} facts of {name} have no vectors of `{}` and are found by their words only; `host memory reindex --resource {name}` embeds them",
-        output::one_line(model, 100)
-    );
-    Ok(())
+    Ok(count)
+}
+
+/// Says how many of them were embedded in the background.
+pub(crate) fn note_embedded(unembedded: u64, embedded: u64) {
+    if unembedded == 0 || embedded == 0 {
+        return;
+    }
+    if embedded < unembedded {
+        output::note!(
+            "note: {embedded} of {unembedded} facts were embedded; the next run goes on with the others"
+        );
+    } else {
+        output::note!("note: {embedded} facts were embedded");
+    }
 }

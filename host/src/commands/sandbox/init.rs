@@ -6,7 +6,8 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use keepsake_sandbox::{OpenSandboxBackend, OpenSandboxOptions};
+use keepsake_client::Credential;
+use keepsake_sandbox::{KEY_HEADER, OpenSandboxBackend, OpenSandboxOptions};
 use serde_json::json;
 
 use super::engine::{Engine, on_path};
@@ -33,7 +34,9 @@ pub(super) async fn init(
     place.make()?;
     let key = place.key()?;
     let mut options = OpenSandboxOptions::new(url.as_str(), arguments.image.as_str());
-    options.key = Some(key.clone().into());
+    let credential = Credential::new("the key file", &key, Some(KEY_HEADER));
+    options.key =
+        Some(credential.map_err(|error| Failure::new(ExitCode::Usage, error.to_string()))?);
     let backend = OpenSandboxBackend::new(options)?;
 
     let runs = place.running().is_some() && backend.list().await.is_ok();

@@ -6,6 +6,7 @@ use rusqlite::Connection;
 
 use super::{Database, schema};
 use crate::Result;
+use crate::memory::postings;
 
 /// The state of a database file.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
@@ -24,9 +25,9 @@ pub struct Check {
     pub journal_mode: String,
     /// The version of the SQLite library.
     pub sqlite: String,
-    /// Whether the structure of the file is whole.
+    /// Whether the structure of the file is whole, and facts and their words agree.
     pub sound: bool,
-    /// What is wrong with the structure of the file; at most 100 lines.
+    /// What is wrong with that; at most 100 lines.
     pub damage: Vec<String>,
     /// What it holds.
     pub counts: Counts,
@@ -74,7 +75,10 @@ impl Database {
             let size = |path: PathBuf| std::fs::metadata(path).map_or(0, |file| file.len());
             let mut log = path.clone().into_os_string();
             log.push("-wal");
-            let damage = damage(connection)?;
+            let mut damage = damage(connection)?;
+            if damage.is_empty() {
+                damage = postings::disagreements(connection)?;
+            }
             Ok(Check {
                 bytes: size(path.clone()),
                 log_bytes: size(log.into()),

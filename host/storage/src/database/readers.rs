@@ -1,5 +1,6 @@
 //! Reading: a few connections that cannot write, used on threads that may block.
 
+use std::ops::Deref;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -8,6 +9,7 @@ use rusqlite::Connection;
 use tokio::sync::Semaphore;
 
 use super::{Settings, blocking, file, panic_message};
+use crate::memory::Indexes;
 use crate::{Result, StorageError};
 
 /// The connections that read.
@@ -20,6 +22,29 @@ struct Shared {
     path: PathBuf,
     settings: Settings,
     idle: Mutex<Vec<Connection>>,
+    indexes: Indexes,
+}
+
+/// One unchanging view of the file, and what is held in memory beside it.
+pub(crate) struct Snapshot<'a> {
+    connection: &'a Connection,
+    indexes: &'a Indexes,
+}
+
+impl Snapshot<'_> {
+    /// The indexes of the scopes that were searched last. They hold what was
+    /// committed, so only reading leads to them.
+    pub(crate) fn indexes(&self) -> &Indexes {
+        self.indexes
+    }
+}
+
+impl Deref for Snapshot<'_> {
+    type Target = Connection;
+
+    fn deref(&self) -> &Connection {
+        self.connection
+    }
 }
 
 impl Readers {
@@ -29,6 +54,7 @@ impl Readers {
                 path: path.to_path_buf(),
                 settings: settings.clone(),
                 idle: Mutex::new(Vec::new()),
+                indexes: Indexes::new(settings.vector_index_bytes),
             }),
             permits: Arc::new(Semaphore::new(settings.readers.max(1))),
         }
@@ -37,7 +63,7 @@ impl Readers {
     pub(super) async fn run<T, F>(&self, work: F) -> Result<T>
     where
         T: Send + 'static,
-        F: FnOnce(&Connection) -> Result<T> + Send + 'static,
+        F: FnOnce(&Snapshot<'_>) -> Result<T> + Send + 'static,
     {
         let shared = self.shared.clone();
         let permit = self.permits.clone().acquire_owned().await.map_err(|_| {
@@ -54,7 +80,7 @@ impl Readers {
 }
 
 impl Shared {
-    fn run<T>(&self, work: impl FnOnce(&Connection) -> Result<T>) -> Result<T> {
+    fn run<T>(&self, work: impl FnOnce(&Snapshot<'_>) -> Result<T>) -> Result<T> {
         let connection = match self.idle().pop() {
             Some(connection) => connection,
             None => file::open_for_reading(&self.path, &self.settings)?,
@@ -62,7 +88,10 @@ impl Shared {
         let outcome = catch_unwind(AssertUnwindSafe(|| {
             // One transaction, so that all of `work` sees one state of the file.
             let transaction = connection.unchecked_transaction()?;
-            let value = work(&transaction)?;
+            let value = work(&Snapshot {
+                connection: &transaction,
+                indexes: &self.indexes,
+            })?;
             transaction.finish()?;
             Ok(value)
         }));

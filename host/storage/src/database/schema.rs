@@ -4,6 +4,7 @@ use std::path::Path;
 
 use rusqlite::{Connection, TransactionBehavior};
 
+use crate::memory::{postings, vectors};
 use crate::{Result, StorageError};
 
 /// "KEEP" in ASCII: tells our files from those of other applications.
@@ -11,17 +12,45 @@ const APPLICATION: i32 = 0x4b45_4550;
 
 /// One step for each schema version, oldest first. A step that was released is
 /// never changed.
-const MIGRATIONS: [&str; 1] = [FIRST];
+const MIGRATIONS: &[Step] = &[
+    Step::Sql(FIRST),
+    Step::Both(POSTINGS, postings::rebuild),
+    Step::Sql(COMPACTIONS),
+    Step::Sql(PROPERTIES),
+    Step::Both(CODES, vectors::recode),
+    Step::Sql(RUNNING),
+];
 
-/// The newest schema version that this program knows.
-pub(super) const KNOWN: u32 = MIGRATIONS.len() as u32;
+/// How the tables of one version become those of the next.
+enum Step {
+    /// By statements.
+    Sql(&'static str),
+    /// By statements, and then by what they cannot express.
+    Both(&'static str, fn(&Connection) -> Result<()>),
+}
+
+impl Step {
+    fn carry_out(&self, connection: &Connection) -> Result<()> {
+        match self {
+            Self::Sql(statements) => connection.execute_batch(statements)?,
+            Self::Both(statements, code) => {
+                connection.execute_batch(statements)?;
+                code(connection)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The newest version of the tables that this program knows.
+pub const KNOWN: u32 = MIGRATIONS.len() as u32;
 
 /// Times are milliseconds since 1970, hashes are 32 bytes.
 ///
 /// The upper half of a fact's number is its scope's, the lower half counts the
 /// facts in that scope. Facts and vectors of one scope so lie next to each
 /// other, and a range of numbers is a scope: no index and no other scope is
-/// read. The same goes for `words`, whose key begins with the scope.
+/// read. The same goes for words, whose key begins with the scope.
 ///
 /// Every table is strict: whoever changes the file by hand cannot leave a value
 /// of another type, which reading would not expect.
@@ -158,6 +187,84 @@ CREATE TABLE vectors (
 CREATE INDEX vectors_of_model ON vectors (model);
 ";
 
+/// Words move from one row for each fact and word to segments, which are a
+/// fraction of the size; see `memory/postings.rs`. Facts of one thread are found
+/// by their places in it, within one scope.
+const POSTINGS: &str = "
+DROP TABLE words;
+CREATE TABLE postings (
+    scope INTEGER NOT NULL,
+    word TEXT NOT NULL,
+    first INTEGER NOT NULL,          -- the lower half of the first fact's number
+    facts BLOB NOT NULL,
+    PRIMARY KEY (scope, word, first)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX facts_by_thread ON facts (number >> 32, thread, position) WHERE thread IS NOT NULL;
+";
+
+/// What compaction keeps. The tables are apart from `facts`, because few facts
+/// are summaries.
+const COMPACTIONS: &str = "
+-- A summary and the number of facts that it stands for.
+CREATE TABLE summaries (
+    fact INTEGER PRIMARY KEY REFERENCES facts (number) ON DELETE CASCADE,
+    facts INTEGER NOT NULL
+) STRICT;
+
+-- The sources of a fact besides the one in its row.
+CREATE TABLE fact_sources (
+    fact INTEGER NOT NULL REFERENCES facts (number) ON DELETE CASCADE,
+    session TEXT NOT NULL,
+    place INTEGER NOT NULL,
+    hash BLOB NOT NULL,
+    scope INTEGER NOT NULL,
+    PRIMARY KEY (fact, session, place)
+) STRICT, WITHOUT ROWID;
+
+-- What a scope's next_fact was when it was last compacted.
+CREATE TABLE compactions (
+    scope INTEGER PRIMARY KEY REFERENCES scopes (id) ON DELETE CASCADE,
+    next_fact INTEGER NOT NULL
+) STRICT;
+";
+
+/// A subject and an attribute are the same whatever the case of their letters.
+const PROPERTIES: &str = "
+DROP INDEX facts_by_subject;
+CREATE INDEX facts_by_property
+    ON facts (subject COLLATE NOCASE, attribute COLLATE NOCASE, number) WHERE subject IS NOT NULL;
+";
+
+/// Vectors take half the room; see `memory/vectors/code.rs`. What changes in a
+/// scope's vectors but by new ones at its end is counted, so that an index in
+/// memory knows when it is out of date. A row stays when its scope is gone: a
+/// count that began anew would be taken for an older one.
+const CODES: &str = "
+CREATE TABLE vector_changes (
+    scope INTEGER PRIMARY KEY,
+    changes INTEGER NOT NULL
+) STRICT;
+CREATE TRIGGER vectors_deleted AFTER DELETE ON vectors BEGIN
+    INSERT INTO vector_changes (scope, changes) VALUES (OLD.fact >> 32, 1)
+    ON CONFLICT (scope) DO UPDATE SET changes = changes + 1;
+END;
+CREATE TRIGGER vectors_updated AFTER UPDATE ON vectors BEGIN
+    INSERT INTO vector_changes (scope, changes) VALUES (NEW.fact >> 32, 1)
+    ON CONFLICT (scope) DO UPDATE SET changes = changes + 1;
+END;
+CREATE TRIGGER vectors_inserted AFTER INSERT ON vectors
+WHEN EXISTS (SELECT 1 FROM vectors WHERE fact > NEW.fact AND fact <= (NEW.fact | 4294967295))
+BEGIN
+    INSERT INTO vector_changes (scope, changes) VALUES (NEW.fact >> 32, 1)
+    ON CONFLICT (scope) DO UPDATE SET changes = changes + 1;
+END;
+";
+
+/// Sessions that have not ended are few, and looked for at each start.
+const RUNNING: &str = "
+CREATE INDEX sessions_running ON sessions (number) WHERE ended_at IS NULL;
+";
+
 /// Looks before anything is written: a foreign file must stay as it is.
 pub(super) fn refuse_what_is_not_ours(connection: &Connection, path: &Path) -> Result<()> {
     // One view of the file: another host may be making the tables meanwhile, and
@@ -188,7 +295,7 @@ pub(super) fn migrate(connection: &Connection, path: &Path) -> Result<()> {
     refuse_newer(version, path)?;
     let from = usize::try_from(version).unwrap_or(0);
     for step in &MIGRATIONS[from..] {
-        transaction.execute_batch(step)?;
+        step.carry_out(&transaction)?;
     }
     transaction.pragma_update(None, "application_id", APPLICATION)?;
     transaction.pragma_update(None, "user_version", KNOWN)?;
@@ -214,4 +321,66 @@ pub(super) fn pragma<T: rusqlite::types::FromSql>(
     name: &str,
 ) -> Result<T> {
     Ok(connection.query_row(&format!("PRAGMA {name}"), [], |row| row.get(0))?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_of_a_file_of_the_first_version_are_found_after_it_was_brought_up_to_date() {
+        let connection = Connection::open_in_memory().unwrap();
+        connection.execute_batch(FIRST).unwrap();
+        connection
+            .execute_batch(
+                "INSERT INTO scopes (id, resource, team, next_fact, facts, words)
+                 VALUES (3, 'jordan', '', 3, 2, 7);
+                 INSERT INTO facts (number, id, created_at, updated_at, valid_from, words, content_key,
+                    instruction_like, masked, metadata, content)
+                 VALUES (12884901889, randomblob(16), 1, 1, 1, 4, 1, 0, 0, '{}', 'the Pro plan'),
+                        (12884901890, randomblob(16), 1, 1, 1, 3, 2, 0, 0, '{}', 'a plan for ORD-1234');
+                 PRAGMA user_version = 1;",
+            )
+            .unwrap();
+        migrate(&connection, Path::new("memory")).unwrap();
+        let held = |word| postings::read(&connection, 3, word).unwrap().len();
+        assert_eq!((held("plan"), held("pro"), held("ord1234")), (2, 1, 1));
+        let words: u64 = connection
+            .query_row("SELECT words FROM scopes", [], |row| row.get(0))
+            .unwrap();
+        assert_eq!(words, 2 + 5);
+        assert_eq!(pragma::<u32>(&connection, "user_version").unwrap(), KNOWN);
+    }
+
+    /// A file as the version before the step with this number left it.
+    fn of_version(version: usize) -> Connection {
+        let connection = Connection::open_in_memory().unwrap();
+        for step in &MIGRATIONS[..version] {
+            step.carry_out(&connection).unwrap();
+        }
+        connection
+            .pragma_update(None, "user_version", version as i64)
+            .unwrap();
+        connection
+    }
+
+    fn tables(connection: &Connection) -> Vec<String> {
+        let mut statement = connection
+            .prepare("SELECT sql FROM sqlite_schema WHERE sql IS NOT NULL ORDER BY name")
+            .unwrap();
+        let tables = statement.query_map([], |row| row.get(0)).unwrap();
+        tables.collect::<Result<_, _>>().unwrap()
+    }
+
+    #[test]
+    fn a_file_of_every_older_version_is_brought_up_to_date() {
+        let newest = tables(&of_version(MIGRATIONS.len()));
+        for version in 0..MIGRATIONS.len() {
+            let connection = of_version(version);
+            migrate(&connection, Path::new("keepsake.db")).unwrap();
+            assert_eq!(tables(&connection), newest, "from version {version}");
+            let now: u32 = pragma(&connection, "user_version").unwrap();
+            assert_eq!(now, KNOWN);
+        }
+    }
 }

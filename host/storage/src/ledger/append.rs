@@ -15,6 +15,7 @@ pub(super) fn refuse_reserved(kind: &Kind) -> Result<()> {
         Kind::SessionResumed => "resume_session",
         Kind::SessionEnded => "end_session",
         Kind::PayloadErased => "forget",
+        Kind::ResourceErased => "erase",
         _ => return Ok(()),
     };
     Err(StorageError::Invalid(format!(

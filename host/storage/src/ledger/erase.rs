@@ -26,6 +26,26 @@ struct Erased {
 /// Erases the payloads of entries, given by their numbers in the file, and
 /// records it in a session. What was erased before is passed over.
 pub(crate) fn erase(connection: &Connection, session: i64, entries: &[i64]) -> Result<()> {
+    erase_all(connection, session, entries, None)
+}
+
+/// As [`erase`], for the entries of a resource that is named `owner` from now on.
+/// Their sessions' first entries cannot say any more whose they are; these do.
+pub(crate) fn erase_owner(
+    connection: &Connection,
+    session: i64,
+    entries: &[i64],
+    owner: &str,
+) -> Result<()> {
+    erase_all(connection, session, entries, Some(owner))
+}
+
+fn erase_all(
+    connection: &Connection,
+    session: i64,
+    entries: &[i64],
+    owner: Option<&str>,
+) -> Result<()> {
     let mut find = connection.prepare_cached(
         "SELECT s.id, e.place FROM entries e JOIN sessions s ON s.number = e.session
          WHERE e.number = ?1 AND e.payload IS NOT NULL",
@@ -34,6 +54,10 @@ pub(crate) fn erase(connection: &Connection, session: i64, entries: &[i64]) -> R
         "UPDATE entries SET salt = NULL, payload = NULL, erased_by = ?2
          WHERE number = ?1 AND payload IS NOT NULL",
     )?;
+    // One entry may speak of several facts.
+    let mut entries = entries.to_vec();
+    entries.sort_unstable();
+    entries.dedup();
     for entries in entries.chunks(limits::ERASED_ENTRIES) {
         let mut erased: Vec<Erased> = Vec::with_capacity(entries.len());
         for entry in entries {
@@ -48,7 +72,10 @@ pub(crate) fn erase(connection: &Connection, session: i64, entries: &[i64]) -> R
         if erased.is_empty() {
             continue;
         }
-        let payload = json!({ "entries": erased });
+        let mut payload = json!({ "entries": erased });
+        if let Some(owner) = owner {
+            payload["owner"] = json!(owner);
+        }
         let by = append(connection, session, &Kind::PayloadErased, &payload)?.number;
         for entry in entries {
             erase.execute(params![entry, by])?;
@@ -60,7 +87,7 @@ pub(crate) fn erase(connection: &Connection, session: i64, entries: &[i64]) -> R
 /// Knows which erasures are on record. Use one for one transaction.
 #[derive(Default)]
 pub(super) struct Erasures {
-    lists: HashMap<i64, HashSet<Erased>>,
+    lists: HashMap<i64, List>,
 }
 
 impl Erasures {
@@ -87,13 +114,19 @@ impl Erasures {
         Ok(self
             .lists
             .get(&by)
-            .is_some_and(|list| list.contains(&wanted)))
+            .is_some_and(|list| list.entries.contains(&wanted)))
     }
+}
+
+/// Whose entries an erasing entry erased, where it is what was written and erased
+/// all of a resource's.
+pub(super) fn owner(connection: &Connection, by: i64) -> Result<Option<String>> {
+    Ok(list(connection, by)?.owner)
 }
 
 /// What an entry says was erased; nothing when it is not what was written.
 /// Its place in its chain is for the verification of its own session to check.
-fn list(connection: &Connection, number: i64) -> Result<HashSet<Erased>> {
+fn list(connection: &Connection, number: i64) -> Result<List> {
     let mut statement = connection.prepare_cached(
         "SELECT e.place, e.at, e.kind, e.payload_hash, e.prev, e.hash, e.salt, e.payload,
                 e.erased_by, s.id
@@ -101,7 +134,7 @@ fn list(connection: &Connection, number: i64) -> Result<HashSet<Erased>> {
     )?;
     let mut rows = statement.query([number])?;
     let Some(row) = rows.next()? else {
-        return Ok(HashSet::new());
+        return Ok(List::default());
     };
     let session: String = row.get(9)?;
     Ok(Stored::from_row(row)
@@ -110,11 +143,12 @@ fn list(connection: &Connection, number: i64) -> Result<HashSet<Erased>> {
         .filter(Stored::payload_holds)
         .and_then(|stored| stored.payload)
         .and_then(|payload| serde_json::from_str(payload).ok())
-        .map(|List { entries }| entries)
         .unwrap_or_default())
 }
 
-#[derive(Deserialize)]
+#[derive(Default, Deserialize)]
 struct List {
     entries: HashSet<Erased>,
+    #[serde(default)]
+    owner: Option<String>,
 }

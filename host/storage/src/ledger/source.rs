@@ -6,7 +6,7 @@ use keepsake_types::EntryRef;
 use rusqlite::{Connection, OptionalExtension, Row, params};
 use serde_json::Value;
 
-use super::erase::Erasures;
+use super::erase::{self, Erasures};
 use super::form::{self, Hash, Header};
 use crate::Result;
 use crate::scope::{self, ScopeId};
@@ -249,18 +249,30 @@ impl<'a> Stored<'a> {
 }
 
 /// Whether the session's row names the owner that its first entry names. The
-/// entry is in the chain, the row is not.
+/// entry is in the chain, the row is not. Of a resource that was erased, the entry
+/// says that erased it; that it did is for the walk over the chain to check.
 pub(super) fn owner_holds(connection: &Connection, number: i64, owner: ScopeId) -> Result<bool> {
     let Some(resource) = scope::resource(connection, owner)? else {
         return Ok(false);
     };
+    let erased_by: Option<i64> = connection
+        .prepare_cached(
+            "SELECT erased_by FROM entries WHERE session = ?1 AND place = 0 AND payload IS NULL",
+        )?
+        .query_row([number], |row| row.get(0))
+        .optional()?
+        .flatten();
+    if let Some(by) = erased_by {
+        return Ok(erase::owner(connection, by)?.as_deref() == Some(&resource.resource));
+    }
     Ok(beginning(connection, number)?.is_some_and(|payload| {
         payload["resource"].as_str() == Some(resource.resource.as_str())
             && payload["team"].as_str() == resource.team.as_deref()
     }))
 }
 
-/// What a session's first entry records. It is never erased.
+/// What a session's first entry records; none where all of its resource's was
+/// erased.
 pub(super) fn beginning(connection: &Connection, number: i64) -> Result<Option<Value>> {
     // As bytes, because what was tampered with need not even be UTF-8.
     let payload: Option<Option<Vec<u8>>> = connection

@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 use uuid::Uuid;
 
 use super::model::{Fact, FactFlags, FactPage, Verification};
-use super::{Memory, View, check_page, position, words};
+use super::{Memory, View, check_page, position, postings, summaries};
 use crate::ledger::{self, Chains, Kind, SourceState};
 use crate::scope::{self, ScopeId};
 use crate::{Result, StorageError, json};
@@ -70,14 +70,7 @@ impl Memory {
     /// # Errors
     /// `Limit` `remember-many-facts` for too many ids.
     pub async fn forget(&self, ids: Vec<String>) -> Result<u64> {
-        if ids.len() > limits::REMEMBER_MANY_FACTS {
-            return Err(StorageError::limit(
-                "remember-many-facts",
-                "facts to be forgotten in one call",
-                ids.len(),
-                limits::REMEMBER_MANY_FACTS,
-            ));
-        }
+        check_forgotten(&ids)?;
         self.write(move |change| {
             let mut forgotten = Vec::new();
             let mut entries = Vec::new();
@@ -125,6 +118,19 @@ impl Memory {
     }
 }
 
+/// One call forgets so many facts at the most.
+pub(super) fn check_forgotten(ids: &[String]) -> Result<()> {
+    if ids.len() > limits::REMEMBER_MANY_FACTS {
+        return Err(StorageError::limit(
+            "remember-many-facts",
+            "facts to be forgotten in one call",
+            ids.len(),
+            limits::REMEMBER_MANY_FACTS,
+        ));
+    }
+    Ok(())
+}
+
 /// Reads facts within one transaction, each session of their sources once.
 pub(super) struct Loader<'a> {
     connection: &'a Connection,
@@ -159,52 +165,125 @@ impl<'a> Loader<'a> {
         } = raw;
         fact.metadata = object(&metadata, &fact.id)?;
         fact.extras = extras.map(|extras| object(&extras, &fact.id)).transpose()?;
-        if let Some(source) = &fact.source {
-            let scopes = [self.scope, source_scope.unwrap_or(self.scope)];
-            fact.verification = match self.chains.state(self.connection, source, &scopes)? {
-                SourceState::Verified if !self.is_as_remembered(number, &fact.content)? => {
+        if let Some(source) = fact.source.clone() {
+            fact.verification = match self.source_state(&source, source_scope)? {
+                Verification::Verified if !self.is_as_remembered(number, &fact)? => {
                     Verification::Tampered
                 }
-                SourceState::Verified => Verification::Verified,
-                SourceState::Dangling => Verification::Dangling,
-                // It was not foreign when the fact was remembered.
-                SourceState::Tampered | SourceState::ForeignScope => Verification::Tampered,
+                state => state,
             };
+        }
+        fact.summary_of = summaries::summary_of(self.connection, number)?;
+        if fact.summary_of.is_some() {
+            for (source, scope) in summaries::further_sources(self.connection, number)? {
+                // A summary holds as far as the weakest of its sources.
+                if fact.verification == Verification::Verified {
+                    fact.verification = self.source_state(&source, Some(scope))?;
+                }
+                fact.further_sources.push(source);
+            }
         }
         Ok(fact)
     }
 
+    fn source_state(&mut self, source: &EntryRef, scope: Option<ScopeId>) -> Result<Verification> {
+        let scopes = [self.scope, scope.unwrap_or(self.scope)];
+        Ok(match self.chains.state(self.connection, source, &scopes)? {
+            SourceState::Verified => Verification::Verified,
+            SourceState::Dangling => Verification::Dangling,
+            // It was not foreign when the fact was remembered.
+            SourceState::Tampered | SourceState::ForeignScope => Verification::Tampered,
+        })
+    }
+
     /// Whether the ledger says, in an intact chain, that the fact was remembered
-    /// with this text. A fact's row is in no chain itself.
-    fn is_as_remembered(&mut self, number: i64, content: &str) -> Result<bool> {
+    /// with this text, and with this source and quote. A fact's row is in no
+    /// chain itself.
+    fn is_as_remembered(&mut self, number: i64, fact: &Fact) -> Result<bool> {
         let first = self
             .connection
-            .prepare_cached(
-                "SELECT sessions.id, sessions.scope, entries.place, entries.payload
-                 FROM fact_entries
-                 JOIN entries ON entries.number = fact_entries.entry
-                 JOIN sessions ON sessions.number = entries.session
-                 WHERE fact_entries.fact = ?1
-                 ORDER BY entries.number LIMIT 1",
-            )?
-            .query_row([number], |row| {
-                let entry = EntryRef {
-                    session: row.get(0)?,
-                    index: row.get(2)?,
-                    hash: None,
-                };
-                let scope: ScopeId = row.get(1)?;
-                let payload: Option<String> = row.get(3)?;
-                Ok((entry, scope, payload))
-            })
+            .prepare_cached(&format!("{ENTRIES} ORDER BY entries.number LIMIT 1"))?
+            .query_row([number], FactEntry::from_row)
             .optional()?;
-        let Some((entry, scope, Some(payload))) = first else {
+        let Some(first) = first else {
             return Ok(false);
         };
-        let said = serde_json::from_str::<Value>(&payload)
-            .is_ok_and(|payload| payload["content"].as_str() == Some(content));
-        Ok(said && self.chains.state(self.connection, &entry, &[scope])? == SourceState::Verified)
+        let said = first.payload();
+        if said["content"].as_str() != Some(&fact.content) || !self.is_intact(&first)? {
+            return Ok(false);
+        }
+        if says_source(&said, fact) {
+            return Ok(true);
+        }
+        // It came with a later entry, by which the fact was repeated.
+        let source = fact.source.as_ref();
+        let later = self
+            .connection
+            .prepare_cached(&format!(
+                "{ENTRIES} AND json_extract(CASE WHEN json_valid(entries.payload)
+                    THEN entries.payload END, '$.source.hash') = ?2
+                 ORDER BY entries.number LIMIT 1"
+            ))?
+            .query_row(
+                params![number, source.and_then(|source| source.hash.as_ref())],
+                FactEntry::from_row,
+            )
+            .optional()?;
+        let Some(later) = later else {
+            return Ok(false);
+        };
+        Ok(says_source(&later.payload(), fact) && self.is_intact(&later)?)
     }
+
+    fn is_intact(&mut self, said: &FactEntry) -> Result<bool> {
+        let state = self
+            .chains
+            .state(self.connection, &said.entry, &[said.scope])?;
+        Ok(state == SourceState::Verified)
+    }
+}
+
+/// The entries that speak of fact 1.
+const ENTRIES: &str = "SELECT sessions.id, entries.place, sessions.scope, entries.payload
+     FROM fact_entries
+     JOIN entries ON entries.number = fact_entries.entry
+     JOIN sessions ON sessions.number = entries.session
+     WHERE fact_entries.fact = ?1";
+
+/// An entry that speaks of a fact.
+struct FactEntry {
+    entry: EntryRef,
+    scope: ScopeId,
+    payload: Option<String>,
+}
+
+impl FactEntry {
+    fn from_row(row: &Row<'_>) -> rusqlite::Result<Self> {
+        Ok(Self {
+            entry: EntryRef {
+                session: row.get(0)?,
+                index: row.get(1)?,
+                hash: None,
+            },
+            scope: row.get(2)?,
+            payload: row.get(3)?,
+        })
+    }
+
+    fn payload(&self) -> Value {
+        let payload = self.payload.as_deref().unwrap_or_default();
+        serde_json::from_str(payload).unwrap_or_default()
+    }
+}
+
+fn says_source(said: &Value, fact: &Fact) -> bool {
+    let source = &said["source"];
+    fact.source.as_ref().is_some_and(|known| {
+        source["session"].as_str() == Some(&known.session)
+            && source["index"].as_u64() == Some(known.index)
+            && source["hash"].as_str() == known.hash.as_deref()
+            && said["quote"].as_str() == fact.quote.as_deref()
+    })
 }
 
 const COLUMNS: &str = "id, content, source_session, source_place, source_hash, source_scope, quote, \
@@ -240,6 +319,8 @@ impl RawFact {
                 metadata: Map::new(),
                 source,
                 quote: row.get(6)?,
+                further_sources: Vec::new(),
+                summary_of: None,
                 verification: Verification::Unverified,
                 created_at: row.get(7)?,
                 updated_at: row.get(8)?,
@@ -299,11 +380,11 @@ pub(super) fn number(connection: &Connection, scope: ScopeId, id: &str) -> Resul
 }
 
 /// Deletes a fact. Answers with the numbers of the entries that quote it.
-fn delete(connection: &Connection, scope: ScopeId, number: i64) -> Result<Vec<i64>> {
+pub(super) fn delete(connection: &Connection, scope: ScopeId, number: i64) -> Result<Vec<i64>> {
     let (content, length): (String, u64) = connection
         .prepare_cached("SELECT content, words FROM facts WHERE number = ?1")?
         .query_row([number], |row| Ok((row.get(0)?, row.get(1)?)))?;
-    words::remove(connection, scope, number, &content)?;
+    postings::remove(connection, scope, number, &content)?;
     connection
         .prepare_cached("DELETE FROM facts WHERE number = ?1")?
         .execute([number])?;

@@ -1,5 +1,6 @@
 //! What goes into memory and what comes out of it.
 
+use keepsake_types::embedding::EmbeddingInfo;
 use keepsake_types::{EntryRef, Timestamp};
 use serde_json::{Map, Value};
 
@@ -29,9 +30,10 @@ pub struct NewFact {
     pub thread: Option<String>,
     /// Its place in the thread.
     pub position: Option<u32>,
-    /// What the caller found out about the text.
+    /// What the caller found out about the text; more may be found.
     pub flags: FactFlags,
-    /// What this version has no field for.
+    /// What this version has no field for. A member `keep` that is true says
+    /// that the fact is to be stored whatever it resembles, and is not kept.
     pub extras: Option<Map<String, Value>>,
 }
 
@@ -45,7 +47,7 @@ impl NewFact {
     }
 }
 
-/// What was found out about a fact's text before it was remembered.
+/// What was found out about a fact's text when it was remembered.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
 pub struct FactFlags {
     /// It reads like an instruction to a model.
@@ -94,7 +96,11 @@ pub struct Fact {
     pub source: Option<EntryRef>,
     /// The words of the source that were given as evidence.
     pub quote: Option<String>,
-    /// How far the source holds.
+    /// The entries besides `source` that a summary was learned from.
+    pub further_sources: Vec<EntryRef>,
+    /// The number of facts that it stands for, where it is their summary.
+    pub summary_of: Option<u32>,
+    /// How far the source holds, and the further ones with it.
     pub verification: Verification,
     /// When it was first remembered.
     pub created_at: Timestamp,
@@ -114,7 +120,7 @@ pub struct Fact {
     pub thread: Option<String>,
     /// Its place in the thread.
     pub position: Option<u32>,
-    /// What the caller found out about the text.
+    /// What was found out about the text.
     #[serde(flatten)]
     pub flags: FactFlags,
     /// What this version has no field for.
@@ -132,6 +138,18 @@ pub struct FactVectors {
     pub vectors: Vec<Vec<f32>>,
 }
 
+impl FactVectors {
+    /// What a provider's model made of texts.
+    #[must_use]
+    pub fn of(info: &EmbeddingInfo, vectors: Vec<Vec<f32>>) -> Self {
+        Self {
+            model: info.model.clone(),
+            dimensions: info.dimensions,
+            vectors,
+        }
+    }
+}
+
 /// What became of a fact that was to be remembered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "kebab-case")]
@@ -140,8 +158,14 @@ pub enum Outcome {
     Stored,
     /// The same text was known: that fact's times grew.
     Repeated,
+    /// A fact that says the same in other words grew.
+    Merged,
     /// It is new and ended the validity of others.
     Superseded,
+    /// Known facts say nearly the same. Nothing was stored.
+    NearDuplicate,
+    /// It was recalled or put into a snippet in this turn. Nothing was stored.
+    Echo,
 }
 
 /// The answer to a fact that was to be remembered.
@@ -149,8 +173,11 @@ pub enum Outcome {
 pub struct Remembered {
     /// What became of it.
     pub outcome: Outcome,
-    /// The fact as it stands at the end of the call.
+    /// The fact as it stands at the end of the call; where nothing was stored,
+    /// the known fact that is closest.
     pub fact: Fact,
+    /// Known facts that say nearly the same, the closest first.
+    pub near: Vec<Fact>,
 }
 
 /// Which rankings a recall uses.

@@ -1,35 +1,54 @@
 //! Remembering: all facts of a call or none, in one transaction with their
 //! ledger entries, their words and their vectors.
+//!
+//! Each fact goes through a gate first, which asks no model: `checked.rs` masks
+//! secrets and marks what reads like instructions, `echo.rs` holds back what was
+//! shown in this turn, `known.rs` finds what is known already or nearly. What
+//! two texts have to do with each other, the crate `keepsake-gate` tells.
 
 mod checked;
+mod echo;
+mod import;
+mod known;
+mod property;
 mod sources;
 mod supersede;
+mod write;
 
-use keepsake_types::{Timestamp, limits, now};
-use rusqlite::{OptionalExtension, params};
-use serde_json::{Map, Value, json};
-use uuid::Uuid;
+use keepsake_types::now;
 
 use super::facts::Loader;
 use super::model::{FactVectors, NewFact, Outcome, Remembered};
-use super::{Change, Memory, object_text, vectors, words};
-use crate::ledger::Kind;
-use crate::scope;
+use super::{Change, Memory, vectors};
 use crate::{Result, StorageError};
 
-pub use checked::check_new_facts;
-use checked::{Checked, check_number};
-use sources::{Source, check_sources};
-use supersede::end_superseded;
+use checked::check_number;
+pub(super) use checked::{Checked, content_keys};
+pub use checked::{check_new_facts, kept_texts};
+pub(super) use echo::Shown;
+use echo::ShownForms;
+pub use import::{ImportedFact, check_imported_facts};
+use known::{Fresh, Near, find_near, find_same, find_same_value};
+pub(super) use sources::Source;
+use sources::check_sources;
+use write::{Done, hold_back, repeat};
+pub(super) use write::{insert, next_number};
 
 impl Memory {
     /// Remembers facts, all or none, and answers in the order given. `vectors`
-    /// holds one for each fact; without it, facts are found by their words only.
+    /// holds one for each fact, made of [`kept_texts`]; without it, facts are
+    /// found by their words only.
     ///
-    /// A current fact with the same text, subject, attribute, thread and
-    /// position is repeated: its times grow, and it takes over metadata, vector
-    /// and, where it had none, source. Another text for the same subject and
-    /// attribute ends the validity of the older fact, as `supersedes` does.
+    /// A current fact with the same text in the same thread and position is
+    /// repeated, and one that says the same with other punctuation, word forms
+    /// or words that say nothing is merged with: its times grow, and it takes
+    /// over metadata and, where it had none, source, subject and attribute. One
+    /// that says nearly the same is reported, and one that was recalled or put
+    /// into a snippet in this turn is an echo; neither is stored. `extras` with
+    /// a member `keep` that is true has a fact stored that is not the same to
+    /// the letter. Another value for the same subject and attribute, in any case
+    /// of their letters, ends the validity of the older fact, as `supersedes`
+    /// does.
     ///
     /// # Errors
     /// `Invalid` for a source that is missing, foreign or tampered with, a
@@ -54,7 +73,8 @@ impl Memory {
         if facts.is_empty() {
             return Ok(Vec::new());
         }
-        self.write(move |change| remember(change, &facts, vectors.as_ref(), now))
+        let shown = self.shown.forms();
+        self.write(move |change| remember(change, &facts, vectors.as_ref(), &shown))
             .await
     }
 }
@@ -63,254 +83,90 @@ fn remember(
     change: &Change<'_>,
     facts: &[Checked],
     vectors: Option<&FactVectors>,
-    now: Timestamp,
+    shown: &ShownForms,
 ) -> Result<Vec<Remembered>> {
-    let sources = check_sources(change, facts)?;
-    let model = vectors
-        .map(|vectors| vectors::obtain_model(change.connection, vectors))
-        .transpose()?;
+    let claims = facts
+        .iter()
+        .map(|checked| (checked.fact.source.as_ref(), checked.quote.as_deref()));
+    let sources = check_sources(change, claims)?;
+    let vectors = vectors::Given::new(change.connection, vectors)?;
+    let mut fresh = Fresh::default();
     let mut done = Vec::with_capacity(facts.len());
     for (place, checked) in facts.iter().enumerate() {
-        let known = find_same(change, checked, now)?;
-        let (number, outcome) = match known {
-            Some((number, id)) => {
-                repeat(change, checked, sources[place].as_ref(), number, id, now)?;
-                (number, Outcome::Repeated)
-            }
-            None => insert(change, checked, sources[place].as_ref(), now)?,
-        };
-        if let (Some(vectors), Some(model)) = (vectors, model) {
-            vectors::store(change.connection, number, model, &vectors.vectors[place])?;
+        let vector = vectors.as_ref().map(|vectors| (vectors, place));
+        let one = pass(
+            change,
+            checked,
+            sources[place].as_ref(),
+            vector,
+            &fresh,
+            shown,
+        )?;
+        if one.is_new() {
+            fresh.note(one.number, checked);
         }
-        done.push((number, outcome));
+        if let Some(vectors) = vectors.as_ref().filter(|_| one.has_its_text()) {
+            vectors.store(place, one.number)?;
+        }
+        done.push(one);
     }
+    answers(change, done)
+}
+
+/// Lets one fact through the gate, or holds it back.
+fn pass(
+    change: &Change<'_>,
+    checked: &Checked,
+    source: Option<&Source>,
+    vector: Option<(&vectors::Given<'_>, usize)>,
+    fresh: &Fresh,
+    shown: &ShownForms,
+) -> Result<Done> {
+    if let Some(number) = shown.echoed(change, checked)? {
+        return hold_back(change, checked, Outcome::Echo, vec![number]);
+    }
+    if let Some(known) = find_same(change, checked)? {
+        return repeat(change, checked, source, &known);
+    }
+    if checked.keep {
+        return insert(change, checked, source);
+    }
+    if let Some(known) = find_same_value(change, checked)? {
+        return repeat(change, checked, source, &known);
+    }
+    // A value of a property, or what names the facts that it replaces, is never
+    // held back: the older fact ends, and nothing is lost.
+    if checked.fact.subject.is_none() && checked.supersedes.is_empty() {
+        match find_near(change, checked, fresh, vector)? {
+            Near::Same(known) => return repeat(change, checked, source, &known),
+            Near::Facts(near) => {
+                return hold_back(change, checked, Outcome::NearDuplicate, near);
+            }
+            Near::Nothing => {}
+        }
+    }
+    insert(change, checked, source)
+}
+
+/// The facts as they stand at the end of the call.
+fn answers(change: &Change<'_>, done: Vec<Done>) -> Result<Vec<Remembered>> {
     let mut loader = Loader::new(change.connection, change.scope);
+    let mut load = |number| {
+        loader.load(number)?.ok_or_else(|| {
+            StorageError::Internal("a fact that was just remembered is not there".to_owned())
+        })
+    };
     done.into_iter()
-        .map(|(number, outcome)| {
-            let fact = loader.load(number)?.ok_or_else(|| {
-                StorageError::Internal("a fact that was just remembered is not there".to_owned())
-            })?;
-            Ok(Remembered { outcome, fact })
+        .map(|done| {
+            Ok(Remembered {
+                outcome: done.outcome,
+                fact: load(done.number)?,
+                near: done
+                    .near
+                    .into_iter()
+                    .map(&mut load)
+                    .collect::<Result<_>>()?,
+            })
         })
         .collect()
-}
-
-/// A current fact that says the same about the same.
-fn find_same(
-    change: &Change<'_>,
-    checked: &Checked,
-    now: Timestamp,
-) -> Result<Option<(i64, Uuid)>> {
-    let (from, to) = scope::fact_range(change.scope);
-    let fact = &checked.fact;
-    Ok(change
-        .connection
-        .prepare_cached(
-            "SELECT number, id FROM facts
-             WHERE content_key = ?1 AND number BETWEEN ?2 AND ?3 AND content = ?4
-                AND subject IS ?5 AND attribute IS ?6 AND thread IS ?7 AND position IS ?8
-                AND superseded_by IS NULL AND (valid_until IS NULL OR valid_until > ?9)
-             ORDER BY number LIMIT 1",
-        )?
-        .query_row(
-            params![
-                checked.content_key,
-                from,
-                to,
-                fact.content,
-                fact.subject,
-                fact.attribute,
-                fact.thread,
-                fact.position,
-                now
-            ],
-            |row| Ok((row.get(0)?, Uuid::from_bytes(row.get(1)?))),
-        )
-        .optional()?)
-}
-
-fn repeat(
-    change: &Change<'_>,
-    checked: &Checked,
-    source: Option<&Source>,
-    number: i64,
-    id: Uuid,
-    now: Timestamp,
-) -> Result<()> {
-    let fact = &checked.fact;
-    change
-        .connection
-        .prepare_cached(
-            // min and max with NULL are NULL, which here is never.
-            "UPDATE facts SET updated_at = ?2, valid_from = min(valid_from, ?3),
-                    valid_until = max(valid_until, ?4)
-             WHERE number = ?1",
-        )?
-        .execute(params![
-            number,
-            now,
-            checked.valid_from,
-            checked.valid_until
-        ])?;
-    if !fact.metadata.is_empty() || fact.extras.is_some() {
-        merge_values(change, checked, number)?;
-    }
-    if let Some(source) = source {
-        change
-            .connection
-            .prepare_cached(
-                "UPDATE facts SET source_session = ?2, source_place = ?3, source_hash = unhex(?4),
-                        source_scope = ?5, quote = ?6
-                 WHERE number = ?1 AND source_session IS NULL",
-            )?
-            .execute(params![
-                number,
-                source.session,
-                source.index,
-                source.hash,
-                source.scope,
-                fact.quote
-            ])?;
-    }
-    let ended = end_superseded(change, checked, number, id, now)?;
-    let mut payload = described(checked, source);
-    payload.insert("fact".to_owned(), json!(id));
-    if !ended.is_empty() {
-        payload.insert("superseded".to_owned(), json!(ended));
-    }
-    change.record_for_fact(&Kind::FactRepeated, Value::Object(payload), number)
-}
-
-/// Adds the members of new metadata and extras to those of a known fact.
-fn merge_values(change: &Change<'_>, checked: &Checked, number: i64) -> Result<()> {
-    let known = Loader::new(change.connection, change.scope).load(number)?;
-    let Some(known) = known else { return Ok(()) };
-    let bound = limits::FACT_METADATA_BYTES;
-    let mut metadata = known.metadata;
-    metadata.extend(checked.fact.metadata.clone());
-    let metadata = object_text(&metadata, "a fact's metadata", "fact-metadata-bytes", bound)?;
-    let extras = match (known.extras, checked.fact.extras.clone()) {
-        (Some(mut known), Some(new)) => {
-            known.extend(new);
-            Some(known)
-        }
-        (known, new) => known.or(new),
-    };
-    let extras = extras
-        .map(|extras| object_text(&extras, "a fact's extras", "fact-metadata-bytes", bound))
-        .transpose()?;
-    change
-        .connection
-        .prepare_cached("UPDATE facts SET metadata = ?2, extras = ?3 WHERE number = ?1")?
-        .execute(params![number, metadata, extras])?;
-    Ok(())
-}
-
-fn insert(
-    change: &Change<'_>,
-    checked: &Checked,
-    source: Option<&Source>,
-    now: Timestamp,
-) -> Result<(i64, Outcome)> {
-    let fact = &checked.fact;
-    let id = Uuid::now_v7();
-    let place: i64 = change
-        .connection
-        .prepare_cached(
-            "UPDATE scopes SET next_fact = next_fact + 1, facts = facts + 1 WHERE id = ?1
-             RETURNING next_fact - 1",
-        )?
-        .query_row([change.scope], |row| row.get(0))?;
-    let (from, to) = scope::fact_range(change.scope);
-    if place < 1 {
-        // It would lead into another memory.
-        return Err(StorageError::Invalid(
-            "the count of facts in the database was changed by another program: restore a backup"
-                .to_owned(),
-        ));
-    }
-    let number = from.saturating_add(place);
-    if number >= to {
-        return Err(StorageError::Limit {
-            name: "facts",
-            message: format!("one memory holds {} facts in its lifetime", to - from),
-        });
-    }
-    let length = words::enter(change.connection, change.scope, number, &fact.content)?;
-    change
-        .connection
-        .prepare_cached("UPDATE scopes SET words = words + ?2 WHERE id = ?1")?
-        .execute(params![change.scope, length])?;
-    change
-        .connection
-        .prepare_cached(
-            "INSERT INTO facts (number, id, created_at, updated_at, valid_from, valid_until, words,
-                content_key, source_session, source_place, source_hash, source_scope, subject,
-                attribute, thread, position, instruction_like, masked, quote, extras, metadata, content)
-             VALUES (?1, ?2, ?3, ?3, ?4, ?5, ?6, ?7, ?8, ?9, unhex(?10), ?11, ?12, ?13, ?14, ?15, ?16,
-                ?17, ?18, ?19, ?20, ?21)",
-        )?
-        .execute(params![
-            number,
-            id.as_bytes(),
-            now,
-            checked.valid_from,
-            checked.valid_until,
-            length,
-            checked.content_key,
-            source.map(|source| &source.session),
-            source.map(|source| source.index),
-            source.map(|source| &source.hash),
-            source.map(|source| source.scope),
-            fact.subject,
-            fact.attribute,
-            fact.thread,
-            fact.position,
-            fact.flags.instruction_like,
-            fact.flags.masked,
-            fact.quote,
-            checked.extras,
-            checked.metadata,
-            fact.content
-        ])?;
-    let ended = end_superseded(change, checked, number, id, now)?;
-    let mut payload = described(checked, source);
-    payload.insert("fact".to_owned(), json!(id));
-    if ended.is_empty() {
-        change.record_for_fact(&Kind::FactRemembered, Value::Object(payload), number)?;
-        return Ok((number, Outcome::Stored));
-    }
-    payload.insert("superseded".to_owned(), json!(ended));
-    change.record_for_fact(&Kind::FactSuperseded, Value::Object(payload), number)?;
-    Ok((number, Outcome::Superseded))
-}
-
-/// What the ledger keeps of a fact.
-fn described(checked: &Checked, source: Option<&Source>) -> Map<String, Value> {
-    let fact = &checked.fact;
-    let mut members = Map::new();
-    let mut keep = |name: &str, value: Value| {
-        if !value.is_null() {
-            members.insert(name.to_owned(), value);
-        }
-    };
-    keep("content", json!(fact.content));
-    if !fact.metadata.is_empty() {
-        keep("metadata", json!(fact.metadata));
-    }
-    keep("subject", json!(fact.subject));
-    keep("attribute", json!(fact.attribute));
-    keep("thread", json!(fact.thread));
-    keep("position", json!(fact.position));
-    keep("valid-from", json!(fact.valid_from));
-    keep("expires-at", json!(fact.expires_at));
-    keep("quote", json!(fact.quote));
-    keep("extras", json!(fact.extras));
-    if let Some(source) = source {
-        keep(
-            "source",
-            json!({ "session": source.session, "index": source.index, "hash": source.hash }),
-        );
-    }
-    members
 }

@@ -1,5 +1,13 @@
 //! Vectors: kept as bytes beside their model, compared within one scope and
-//! one model only.
+//! one model only. `code` is how they are stored, `index` how they are searched
+//! in memory, `cache` which of them are there, `nearest` what uses it.
+
+mod cache;
+mod code;
+mod index;
+mod nearest;
+mod rotation;
+mod scan;
 
 use keepsake_types::limits;
 use rusqlite::{Connection, OptionalExtension, params};
@@ -10,9 +18,9 @@ use crate::database::Database;
 use crate::scope::{self, ScopeId};
 use crate::{Result, StorageError};
 
-/// Sums that are kept apart, so that the compiler can add them at once. Fixed,
-/// so that a cosine is the same number on every machine.
-const LANES: usize = 8;
+pub(crate) use cache::Indexes;
+pub use nearest::Near;
+pub(super) use nearest::{cosines_of, nearest};
 
 impl View {
     /// Facts that have no vector of `model`, oldest first: what is left to be
@@ -31,6 +39,42 @@ impl View {
         let (model, after) = (model.to_owned(), position(after)?);
         self.read(UnembeddedPage::default(), move |connection, scope| {
             unembedded(connection, scope, &model, after, limit)
+        })
+        .await
+    }
+
+    /// How many facts there are.
+    ///
+    /// # Errors
+    /// Only when the file cannot be read.
+    pub async fn count_facts(&self) -> Result<u64> {
+        self.read(0, |connection, scope| {
+            Ok(connection
+                .prepare_cached("SELECT facts FROM scopes WHERE id = ?1")?
+                .query_row([scope], |row| row.get(0))?)
+        })
+        .await
+    }
+
+    /// How many facts have no vector of `model`.
+    ///
+    /// # Errors
+    /// Only when the file cannot be read.
+    pub async fn count_unembedded(&self, model: &str) -> Result<u64> {
+        let model = model.to_owned();
+        self.read(0, move |connection, scope| {
+            let (from, to) = scope::fact_range(scope);
+            // Of the vectors, only the index on their models is read.
+            let counts: (u64, u64) = connection
+                .prepare_cached(
+                    "SELECT s.facts, (SELECT count(*) FROM vectors v JOIN models m ON m.id = v.model
+                        WHERE m.name = ?2 AND v.fact BETWEEN ?3 AND ?4)
+                     FROM scopes s WHERE s.id = ?1",
+                )?
+                .query_row(params![scope, model, from, to], |row| {
+                    Ok((row.get(0)?, row.get(1)?))
+                })?;
+            Ok(counts.0.saturating_sub(counts.1))
         })
         .await
     }
@@ -166,7 +210,7 @@ pub(super) fn find_model(
 }
 
 /// A model's number in the file, entered if need be.
-pub(super) fn obtain_model(connection: &Connection, vectors: &FactVectors) -> Result<i64> {
+fn obtain_model(connection: &Connection, vectors: &FactVectors) -> Result<i64> {
     if let Some(id) = find_model(connection, &vectors.model, vectors.dimensions as usize)? {
         return Ok(id);
     }
@@ -175,99 +219,107 @@ pub(super) fn obtain_model(connection: &Connection, vectors: &FactVectors) -> Re
         .query_row(params![vectors.model, vectors.dimensions], |row| row.get(0))?)
 }
 
+/// The vectors that a call was given, in the transaction that stores them.
+pub(super) struct Given<'a> {
+    connection: &'a Connection,
+    vectors: &'a FactVectors,
+    model: i64,
+}
+
+impl<'a> Given<'a> {
+    /// Enters their model if need be; none where the call was given none.
+    pub(super) fn new(
+        connection: &'a Connection,
+        vectors: Option<&'a FactVectors>,
+    ) -> Result<Option<Self>> {
+        vectors
+            .map(|vectors| {
+                Ok(Self {
+                    connection,
+                    vectors,
+                    model: obtain_model(connection, vectors)?,
+                })
+            })
+            .transpose()
+    }
+
+    /// Keeps the vector at `place` of the call for a fact.
+    pub(super) fn store(&self, place: usize, fact: i64) -> Result<()> {
+        store(
+            self.connection,
+            fact,
+            self.model,
+            &self.vectors.vectors[place],
+        )
+    }
+
+    /// The cosines of the vector at `place` and those of some facts, as
+    /// [`cosines_of`] answers them.
+    pub(super) fn cosines(
+        &self,
+        place: usize,
+        scope: ScopeId,
+        facts: &[i64],
+    ) -> Result<Vec<Option<f64>>> {
+        let vector = &self.vectors.vectors[place];
+        cosines_of(self.connection, scope, self.model, vector, facts)
+    }
+}
+
 /// Keeps the vector of a fact, in place of what it had.
-pub(super) fn store(connection: &Connection, fact: i64, model: i64, vector: &[f32]) -> Result<()> {
-    let bytes: Vec<u8> = vector
-        .iter()
-        .flat_map(|value| value.to_le_bytes())
-        .collect();
+fn store(connection: &Connection, fact: i64, model: i64, vector: &[f32]) -> Result<()> {
     connection
         .prepare_cached(
             "INSERT INTO vectors (fact, model, vector) VALUES (?1, ?2, ?3)
              ON CONFLICT (fact) DO UPDATE SET model = excluded.model, vector = excluded.vector",
         )?
-        .execute(params![fact, model, bytes])?;
+        .execute(params![fact, model, code::encode(vector)])?;
     Ok(())
 }
 
-/// The cosine between `query` and each vector of the scope and model, by the
-/// facts' numbers in ascending order.
-pub(super) fn cosines(
-    connection: &Connection,
-    scope: ScopeId,
-    model: i64,
-    query: &[f32],
-) -> Result<Vec<(i64, f64)>> {
-    let (from, to) = scope::fact_range(scope);
-    let query_square = dot(query, query);
-    let mut statement = connection.prepare_cached(
-        // The plus keeps SQLite on the scope's range: the model's index would
-        // lead through every scope.
-        "SELECT fact, vector FROM vectors WHERE fact BETWEEN ?1 AND ?2 AND +model = ?3 ORDER BY fact",
-    )?;
-    let mut rows = statement.query(params![from, to, model])?;
-    let mut cosines = Vec::new();
-    let mut vector = Vec::with_capacity(query.len());
+/// The vector of a fact with its model.
+pub(super) fn of(connection: &Connection, fact: i64) -> Result<Option<FactVectors>> {
+    let found: Option<(String, u32, Vec<u8>)> = connection
+        .prepare_cached(
+            "SELECT m.name, m.dimensions, v.vector FROM vectors v JOIN models m ON m.id = v.model
+             WHERE v.fact = ?1",
+        )?
+        .query_row([fact], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))
+        .optional()?;
+    found
+        .map(|(model, dimensions, bytes)| {
+            let vector = code::decode(&bytes, dimensions as usize).ok_or_else(foreign_width)?;
+            Ok(FactVectors {
+                model,
+                dimensions,
+                vectors: vec![vector],
+            })
+        })
+        .transpose()
+}
+
+/// Brings vectors of a file that was written before they were stored as `code`
+/// describes into that form.
+pub(crate) fn recode(connection: &Connection) -> Result<()> {
+    let mut given = connection.prepare("SELECT fact, vector FROM vectors ORDER BY fact")?;
+    let mut kept = connection.prepare("UPDATE vectors SET vector = ?2 WHERE fact = ?1")?;
+    let mut rows = given.query([])?;
     while let Some(row) = rows.next()? {
         let bytes = row.get_ref(1)?.as_blob().map_err(rusqlite::Error::from)?;
-        vector.clear();
-        vector.extend(
-            bytes
-                .as_chunks::<4>()
-                .0
-                .iter()
-                .map(|value| f32::from_le_bytes(*value)),
-        );
-        if bytes.len() != query.len() * 4 {
-            return Err(StorageError::Invalid(
-                "a vector in the database has not the width of its model: the file was changed by \
-                 another program; embed everything anew with `host memory reindex --resource NAME`"
-                    .to_owned(),
-            ));
-        }
-        cosines.push((row.get(0)?, cosine(query, query_square, &vector)));
+        let numbers = bytes.as_chunks::<4>().0.iter();
+        let vector: Vec<f32> = numbers.map(|number| f32::from_le_bytes(*number)).collect();
+        kept.execute(params![row.get::<_, i64>(0)?, code::encode(&vector)])?;
     }
-    Ok(cosines)
+    Ok(())
 }
 
-/// The cosine between two vectors; 0 where one has no length.
-fn cosine(query: &[f32], query_square: f32, vector: &[f32]) -> f64 {
-    let (product, square) = (dot(query, vector), dot(vector, vector));
-    if query_square.is_normal() && square.is_normal() && product.is_finite() {
-        let norms = query_square.sqrt() * square.sqrt();
-        return f64::from((product / norms).clamp(-1.0, 1.0));
-    }
-    // Squares of very large or small values do not fit; squares of any `f32`
-    // fit into `f64`.
-    let exact = |left: &[f32], right: &[f32]| -> f64 {
-        let pairs = left.iter().zip(right);
-        pairs
-            .map(|(left, right)| f64::from(*left) * f64::from(*right))
-            .sum()
-    };
-    let norms = exact(query, query).sqrt() * exact(vector, vector).sqrt();
-    if norms > 0.0 {
-        (exact(query, vector) / norms).clamp(-1.0, 1.0)
-    } else {
-        0.0
-    }
-}
-
-fn dot(left: &[f32], right: &[f32]) -> f32 {
-    let mut sums = [0.0_f32; LANES];
-    let (left_lanes, left_rest) = left.as_chunks::<LANES>();
-    let (right_lanes, right_rest) = right.as_chunks::<LANES>();
-    for (left, right) in left_lanes.iter().zip(right_lanes) {
-        for lane in 0..LANES {
-            sums[lane] += left[lane] * right[lane];
-        }
-    }
-    let rest: f32 = left_rest
-        .iter()
-        .zip(right_rest)
-        .map(|(left, right)| left * right)
-        .sum();
-    sums.iter().sum::<f32>() + rest
+/// A vector has more or fewer bytes than its model says.
+fn foreign_width() -> StorageError {
+    StorageError::Invalid(
+        "a vector in the database has not the width of its model: the file was changed by another \
+         program; embed everything anew with `host memory reindex --resource NAME`"
+            .to_owned(),
+    )
 }
 
 fn unembedded(
@@ -298,34 +350,4 @@ fn unembedded(
         page.facts.push((facts::id_column(row, 1)?, row.get(2)?));
     }
     Ok(page)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_cosine_is_right_for_values_whose_squares_are_not_representable() {
-        let tiny = f32::from_bits(1);
-        for size in [f32::MAX, 1e20, 1.0, 1e-20, f32::MIN_POSITIVE, tiny] {
-            for other in [f32::MAX, 1.0, tiny] {
-                let query = [size, size];
-                let square = dot(&query, &query);
-                let found = cosine(&query, square, &[other, 0.0]);
-                assert!(
-                    (found - 0.5_f64.sqrt()).abs() < 1e-6,
-                    "{size} {other}: {found}"
-                );
-                assert_eq!(cosine(&query, square, &[0.0, 0.0]), 0.0);
-            }
-        }
-    }
-
-    #[test]
-    fn the_product_counts_every_number_whatever_the_width() {
-        for width in 0..40_usize {
-            let ones = vec![1.0_f32; width];
-            assert_eq!(dot(&ones, &ones), width as f32);
-        }
-    }
 }

@@ -1,19 +1,9 @@
-//! Words: how a text is taken apart for finding it again, and the index of
-//! which fact of a scope holds which word.
-//!
-//! The index is a plain table whose key begins with the scope. A full-text
-//! table would keep one list for each word over all scopes: reading it would
-//! cost more with every other customer, and its statistics would let what other
-//! customers said move the scores.
+//! Words: how a text is taken apart for finding it again.
 
 use std::collections::BTreeMap;
 
-use rusqlite::{Connection, params};
 use unicode_normalization::UnicodeNormalization;
 use unicode_normalization::char::is_combining_mark;
-
-use crate::Result;
-use crate::scope::ScopeId;
 
 /// Bytes of a word that are kept. Longer ones are data, not words.
 const WORD_BYTES: usize = 64;
@@ -23,17 +13,12 @@ pub(super) type Words = BTreeMap<String, u32>;
 
 /// Takes a text apart: case and accents do not count, common English words are
 /// left out and endings taken off. What is joined and holds a digit or an `@`,
-/// such as `ORD-1234` or `jo@example.com`, counts whole and in its parts.
+/// such as `ORD-1234` or `jo@example.com`, counts whole and in its parts, and
+/// one with a digit also without what joins it, so that `ORD1234` finds it.
 /// Scripts without spaces count by pairs of characters.
 pub(super) fn words(text: &str) -> Words {
     let mut words = Words::new();
-    let folded: String = text
-        .nfkd()
-        .filter(|c| !is_combining_mark(*c))
-        .flat_map(char::to_lowercase)
-        .collect();
-    for joined in folded.split(|c: char| !c.is_alphanumeric() && !is_joint(c)) {
-        let joined = joined.trim_matches(is_joint);
+    for joined in joined(&folded(text)) {
         let parts: Vec<&str> = joined
             .split(is_joint)
             .filter(|part| !part.is_empty())
@@ -41,6 +26,9 @@ pub(super) fn words(text: &str) -> Words {
         let telling = |c: char| c.is_ascii_digit() || c == '@';
         if parts.len() > 1 && joined.contains(telling) {
             add(&mut words, joined);
+            if !joined.contains('@') {
+                add(&mut words, &without_joints(joined));
+            }
         }
         for part in parts {
             if part.chars().any(is_unspaced) {
@@ -53,14 +41,41 @@ pub(super) fn words(text: &str) -> Words {
     words
 }
 
+/// A text without case and accents.
+pub(super) fn folded(text: &str) -> String {
+    text.nfkd()
+        .filter(|c| !is_combining_mark(*c))
+        .flat_map(char::to_lowercase)
+        .collect()
+}
+
+/// The pieces of a folded text that hold no space: words, and parts that are
+/// joined to one.
+pub(super) fn joined(folded: &str) -> impl Iterator<Item = &str> {
+    folded
+        .split(|c: char| !c.is_alphanumeric() && !is_joint(c))
+        .map(|joined| joined.trim_matches(is_joint))
+        .filter(|joined| !joined.is_empty())
+}
+
+pub(super) fn without_joints(joined: &str) -> String {
+    joined.chars().filter(|c| !is_joint(*c)).collect()
+}
+
 fn add(words: &mut Words, word: &str) {
+    let word = bounded(word);
+    if !word.is_empty() {
+        *words.entry(word.to_owned()).or_default() += 1;
+    }
+}
+
+/// As much of a word as is kept.
+pub(super) fn bounded(word: &str) -> &str {
     let mut end = word.len().min(WORD_BYTES);
     while !word.is_char_boundary(end) {
         end -= 1;
     }
-    if end > 0 {
-        *words.entry(word[..end].to_owned()).or_default() += 1;
-    }
+    &word[..end]
 }
 
 fn add_pairs(words: &mut Words, part: &str) {
@@ -106,7 +121,7 @@ fn is_common(word: &str) -> bool {
 
 /// Takes off the endings that English adds to a word for number and time, as
 /// the first step of Porter's algorithm does.
-fn stem(word: &str) -> String {
+pub(super) fn stem(word: &str) -> String {
     if word.len() < 4 || !word.bytes().all(|byte| byte.is_ascii_lowercase()) {
         return word.to_owned();
     }
@@ -160,39 +175,6 @@ fn has_vowel(text: &str) -> bool {
         .any(|byte| matches!(byte, b'a' | b'e' | b'i' | b'o' | b'u' | b'y'))
 }
 
-/// Enters a fact's words. Answers how many words it has.
-pub(super) fn enter(
-    connection: &Connection,
-    scope: ScopeId,
-    fact: i64,
-    content: &str,
-) -> Result<u64> {
-    let words = words(content);
-    let mut statement = connection
-        .prepare_cached("INSERT INTO words (scope, word, fact, times) VALUES (?1, ?2, ?3, ?4)")?;
-    let mut length = 0;
-    for (word, times) in &words {
-        statement.execute(params![scope, word, fact, times])?;
-        length += u64::from(*times);
-    }
-    Ok(length)
-}
-
-/// Takes a fact's words out again.
-pub(super) fn remove(
-    connection: &Connection,
-    scope: ScopeId,
-    fact: i64,
-    content: &str,
-) -> Result<()> {
-    let mut statement = connection
-        .prepare_cached("DELETE FROM words WHERE scope = ?1 AND word = ?2 AND fact = ?3")?;
-    for word in words(content).keys() {
-        statement.execute(params![scope, word, fact])?;
-    }
-    Ok(())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -236,7 +218,7 @@ mod tests {
     fn an_identifier_counts_whole_and_in_its_parts() {
         assert_eq!(
             list("order ORD-1234."),
-            ["1234", "ord", "ord-1234", "order"]
+            ["1234", "ord", "ord-1234", "ord1234", "order"]
         );
         assert_eq!(
             list("jo@example.com"),

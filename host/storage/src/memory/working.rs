@@ -6,6 +6,7 @@ use keepsake_types::{limits, now};
 use rusqlite::{Connection, OptionalExtension, params};
 use serde_json::{Map, Value, json};
 
+use super::facts::stored_time;
 use super::{Change, Memory, View, check_page};
 use crate::ledger::Kind;
 use crate::scope::ScopeId;
@@ -57,7 +58,8 @@ impl View {
     /// # Errors
     /// Only when the file cannot be read.
     pub async fn profile(&self) -> Result<Map<String, Value>> {
-        self.read(Map::new(), profile).await
+        self.read(Map::new(), |snapshot, scope| profile(snapshot, scope))
+            .await
     }
 }
 
@@ -209,7 +211,7 @@ impl Memory {
     }
 }
 
-fn checked_key(key: &str) -> Result<String> {
+pub(super) fn checked_key(key: &str) -> Result<String> {
     if key.is_empty() {
         return Err(StorageError::Invalid(
             "a key of working memory must not be empty".to_owned(),
@@ -231,7 +233,7 @@ fn checked_key(key: &str) -> Result<String> {
     Ok(key.to_owned())
 }
 
-fn checked_value(value: &Value) -> Result<String> {
+pub(super) fn checked_value(value: &Value) -> Result<String> {
     json::bounded(
         value,
         "a value of working memory",
@@ -252,33 +254,45 @@ fn get(connection: &Connection, scope: ScopeId, key: &str) -> Result<Option<Stri
 }
 
 fn set(change: &Change<'_>, key: &str, value: &Value, text: &str) -> Result<()> {
+    put(
+        change,
+        key,
+        text,
+        stored_time(now(), "the time of this write")?,
+    )?;
+    change.record(&Kind::WorkingSet, json!({ "key": key, "value": value }))?;
+    Ok(())
+}
+
+/// Puts a value under a key, as it stood at a time.
+pub(super) fn put(change: &Change<'_>, key: &str, text: &str, at: i64) -> Result<()> {
     let changed = change
         .connection
         .prepare_cached(
             "UPDATE working SET value = ?3, updated_at = ?4 WHERE scope = ?1 AND key = ?2",
         )?
-        .execute(params![change.scope, key, text, now()])?;
-    if changed == 0 {
-        let keys: usize = change
-            .connection
-            .prepare_cached("SELECT count(*) FROM working WHERE scope = ?1")?
-            .query_row([change.scope], |row| row.get(0))?;
-        if keys >= limits::WORKING_KEYS {
-            return Err(StorageError::limit(
-                "working-keys",
-                "keys of working memory",
-                keys + 1,
-                limits::WORKING_KEYS,
-            ));
-        }
-        change
-            .connection
-            .prepare_cached(
-                "INSERT INTO working (scope, key, value, updated_at) VALUES (?1, ?2, ?3, ?4)",
-            )?
-            .execute(params![change.scope, key, text, now()])?;
+        .execute(params![change.scope, key, text, at])?;
+    if changed > 0 {
+        return Ok(());
     }
-    change.record(&Kind::WorkingSet, json!({ "key": key, "value": value }))?;
+    let keys: usize = change
+        .connection
+        .prepare_cached("SELECT count(*) FROM working WHERE scope = ?1")?
+        .query_row([change.scope], |row| row.get(0))?;
+    if keys >= limits::WORKING_KEYS {
+        return Err(StorageError::limit(
+            "working-keys",
+            "keys of working memory",
+            keys + 1,
+            limits::WORKING_KEYS,
+        ));
+    }
+    change
+        .connection
+        .prepare_cached(
+            "INSERT INTO working (scope, key, value, updated_at) VALUES (?1, ?2, ?3, ?4)",
+        )?
+        .execute(params![change.scope, key, text, at])?;
     Ok(())
 }
 

@@ -163,3 +163,30 @@ async fn values_that_no_host_wrote_are_an_error_that_says_so() {
         );
     }
 }
+
+#[tokio::test]
+async fn a_check_finds_facts_and_words_that_do_not_agree() {
+    for (change, expected) in [
+        (
+            "DELETE FROM postings WHERE word = 'tea'",
+            "holds 2 words of fact",
+        ),
+        ("DELETE FROM facts", "1 facts that are not there"),
+        ("UPDATE scopes SET facts = facts + 1", "counts 2 facts"),
+        ("UPDATE postings SET facts = x'80'", "cannot be read"),
+    ] {
+        let file = TestFile::new().await;
+        let memory = file.memory("jordan").await;
+        let fact = vec![NewFact::new("Jordan drinks tea")];
+        memory.remember_many(fact, None).await.unwrap();
+        // One that is whole first, so that the check is known to tell them apart.
+        assert!(file.database.check().await.unwrap().sound);
+        file.tamper(change);
+        let check = file.database.check().await.unwrap();
+        assert!(
+            !check.sound && check.damage[0].contains(expected),
+            "{:?}",
+            check.damage
+        );
+    }
+}

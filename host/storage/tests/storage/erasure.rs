@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use crate::common::{TestFile, remember, remember_text};
 
-const SECRET: &str = "the passphrase is marmalade-quicksilver";
+const SECRET: &str = "Jordan's nickname is marmalade-quicksilver";
 
 async fn words_found(memory: &Memory, query: &str) -> usize {
     let options = RecallOptions {
@@ -53,7 +53,7 @@ async fn a_forgotten_fact_is_found_by_nothing() {
     assert_eq!(words_found(&memory, "tea").await, 1);
     assert_eq!(memory.list_facts(None, 10).await.unwrap().facts, [kept]);
     let connection = file.other_program();
-    for table in ["facts", "words", "vectors", "fact_entries"] {
+    for table in ["facts", "postings", "vectors", "fact_entries"] {
         let left: i64 = connection
             .query_row(&format!("SELECT count(*) FROM {table}"), [], |row| {
                 row.get(0)
@@ -61,7 +61,7 @@ async fn a_forgotten_fact_is_found_by_nothing() {
             .unwrap();
         let expected = match table {
             "facts" | "fact_entries" => 1,
-            "words" => 3,
+            "postings" => 3,
             _ => 0,
         };
         assert_eq!(left, expected, "{table}");
@@ -264,4 +264,56 @@ async fn nothing_is_recorded_where_nothing_was_forgotten() {
         (entries.len(), payload["resource"].as_str()),
         (1, Some("jordan"))
     );
+}
+
+#[tokio::test]
+async fn with_its_mentions_a_forgotten_text_is_in_no_entry_and_other_facts_keep_theirs() {
+    let file = TestFile::new().await;
+    let memory = file.memory("jordan").await;
+    let text = "my \"card\" is 4111";
+    let message = json!({ "message": format!("hello, {text}") });
+    file.database
+        .append(memory.session_id(), Kind::TurnStarted, message.clone())
+        .await
+        .unwrap();
+    let source = file.command(memory.session_id(), "nothing of it").await;
+    let kept = remember(
+        &memory,
+        NewFact {
+            source: Some(source),
+            ..NewFact::new(format!("Jordan said that {text}"))
+        },
+    )
+    .await
+    .fact;
+    let fact = remember_text(&memory, text).await.fact;
+    let other = file.memory("robin").await;
+    file.database
+        .append(other.session_id(), Kind::TurnStarted, message)
+        .await
+        .unwrap();
+
+    let unknown = memory
+        .forget_with_mentions(vec!["unknown".to_owned()])
+        .await;
+    assert_eq!(unknown.unwrap(), (0, 0));
+    let done = memory.forget_with_mentions(vec![fact.id]).await.unwrap();
+    assert_eq!(done, (1, 1));
+    let says = async |memory: &Memory| -> Vec<String> {
+        let session = memory.session_id();
+        let page = file.database.entries(session, None, 100).await.unwrap();
+        page.entries
+            .into_iter()
+            .filter_map(|entry| entry.payload)
+            .map(|payload| payload.to_string())
+            .filter(|payload| payload.contains("4111"))
+            .collect()
+    };
+    let left = says(&memory).await;
+    assert_eq!(left.len(), 1, "{left:?}");
+    assert!(left[0].contains("Jordan said"));
+    assert_eq!(says(&other).await.len(), 1, "another's is not looked at");
+    let kept = memory.find(&kept.id).await.unwrap().unwrap();
+    assert_eq!(kept.verification, Verification::Verified);
+    file.assert_intact().await;
 }

@@ -121,12 +121,12 @@ async fn what_differs_in_text_or_place_is_another_fact() {
     };
     for fact in [
         base.clone(),
-        NewFact::new("jordan likes tea"),
-        NewFact::new("Jordan likes tea "),
+        NewFact::new("Jordan likes coffee"),
         in_thread(None),
         in_thread(Some(0)),
         in_thread(Some(1)),
-        about("jordan", "drink", "Jordan likes tea"),
+        about("jordan", "drink", "Jordan likes wine"),
+        about("jordan", "hobby", "Jordan likes wine"),
     ] {
         assert_eq!(remember(&memory, fact).await.outcome, Outcome::Stored);
     }

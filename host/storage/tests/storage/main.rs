@@ -1,18 +1,27 @@
 //! Tests of the storage as its callers see it, against real SQLite files.
 
 mod common;
+mod compaction;
 mod crash;
 mod damage;
 mod entries;
 mod erasure;
+mod exact;
 mod facts;
 mod faults;
+mod gate;
+mod imports;
+mod index;
+mod keys;
 mod opening;
+mod owner_erasure;
 mod recall;
+mod restoring;
 mod scopes;
 mod sessions;
 mod snippets;
 mod sources;
+mod summaries;
 mod tampering;
 mod two_hosts;
 mod validity;

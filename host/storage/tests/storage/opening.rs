@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use keepsake_storage::{Database, FactVectors, NewFact, StorageError};
+use keepsake_storage::{Database, FactVectors, NewFact, SCHEMA_VERSION, StorageError};
 use serde_json::json;
 
 use crate::common::TestFile;
@@ -79,7 +79,7 @@ async fn an_empty_file_becomes_a_database() {
             .await
             .unwrap()
             .schema,
-        1
+        SCHEMA_VERSION
     );
 }
 
@@ -183,18 +183,15 @@ async fn a_file_of_a_newer_version_is_refused_and_left_as_it_is() {
     match refused(&file.path()).await {
         error @ StorageError::NewerSchema {
             found: 99,
-            known: 1,
+            known: SCHEMA_VERSION,
             ..
         } => {
-            assert!(
-                error
-                    .to_string()
-                    .contains("newer Keepsake (schema 99, this one knows 1)")
-            );
+            let words = format!("newer Keepsake (schema 99, this one knows {SCHEMA_VERSION})");
+            assert!(error.to_string().contains(&words));
         }
         other => panic!("{other:?}"),
     }
-    file.tamper("PRAGMA user_version = 1");
+    file.tamper(&format!("PRAGMA user_version = {SCHEMA_VERSION}"));
     let again = Database::open(file.path()).await.unwrap();
     assert_eq!(again.check().await.unwrap().counts.working_keys, 1);
 }
@@ -204,7 +201,10 @@ async fn a_check_counts_what_is_there() {
     let file = TestFile::new().await;
     let empty = file.database.check().await.unwrap();
     assert!(empty.sound && empty.damage.is_empty());
-    assert_eq!((empty.schema, empty.known_schema), (1, 1));
+    assert_eq!(
+        (empty.schema, empty.known_schema),
+        (SCHEMA_VERSION, SCHEMA_VERSION)
+    );
     assert_eq!(empty.journal_mode, "wal");
     assert_eq!(empty.path, file.path());
     assert!(empty.bytes > 0 && empty.counts.facts == 0 && empty.counts.models.is_empty());

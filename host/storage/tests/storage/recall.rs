@@ -349,9 +349,18 @@ async fn a_receipt_says_what_was_recalled_and_why() {
         (&json!("hybrid"), &json!("m"))
     );
     assert_eq!(payload["as-of"], json!(options.as_of));
+    assert_eq!(payload["limit"], 1);
+    assert_eq!(payload.get("min-score"), None, "what was not asked");
     assert_eq!(
         payload["facts"],
-        json!([{ "fact": found.facts[0].fact.id, "score": found.facts[0].score.total }])
+        json!([{
+            "fact": found.facts[0].fact.id,
+            "score": found.facts[0].score.total,
+            "word-rank": found.facts[0].score.word_rank,
+            "vector-rank": found.facts[0].score.vector_rank,
+            "cosine": found.facts[0].score.cosine,
+            "verification": found.facts[0].fact.verification,
+        }])
     );
     let empty = file
         .memory("nobody")

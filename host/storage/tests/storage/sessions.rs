@@ -1,8 +1,8 @@
 //! Sessions: beginning, ending, going on, and listing them.
 
 use keepsake_storage::{
-    BeginSession, Kind, NewFact, OPERATOR_AGENT, RecallOptions, ResumeSession, SessionStatus,
-    SnippetOptions,
+    BeginSession, Database, Kind, NewFact, OPERATOR_AGENT, RecallOptions, ResumeSession,
+    SessionStatus, SnippetOptions, StorageError,
 };
 use keepsake_types::now;
 use serde_json::json;
@@ -308,4 +308,95 @@ async fn a_write_that_ends_its_session_does_both_or_neither() {
     assert_eq!(memory.get("plan").await.unwrap(), Some(json!("Pro")));
     assert_eq!(status(memory.session_id()).await, SessionStatus::Running);
     file.assert_intact().await;
+}
+
+#[tokio::test]
+async fn a_session_that_another_program_works_on_is_refused() {
+    let file = TestFile::new().await;
+    file.database.begin_session(begin("s-1")).await.unwrap();
+    let other = Database::open(file.path()).await.unwrap();
+    let refused = other.resume_session(resume("s-1")).await.unwrap_err();
+    assert!(
+        matches!(refused, StorageError::SessionInUse { .. }),
+        "{refused:?}"
+    );
+    assert!(refused.to_string().contains("another program"), "{refused}");
+    // Nor is it ended as one that was left.
+    assert!(other.end_abandoned_sessions().await.unwrap().is_empty());
+    let running = other.session("s-1").await.unwrap().unwrap();
+    assert_eq!(
+        (running.status, running.entries),
+        (SessionStatus::Running, 1)
+    );
+
+    file.database.end_session("s-1", json!({})).await.unwrap();
+    other.resume_session(resume("s-1")).await.unwrap();
+    let refused = file.database.resume_session(resume("s-1")).await;
+    assert!(matches!(refused, Err(StorageError::SessionInUse { .. })));
+    // A second beginning fails and takes nothing from the one who has it.
+    other.begin_session(begin("s-1")).await.unwrap_err();
+    let refused = file.database.resume_session(resume("s-1")).await;
+    assert!(matches!(refused, Err(StorageError::SessionInUse { .. })));
+}
+
+#[tokio::test]
+async fn a_session_that_a_program_left_is_ended_with_the_turn_that_it_was_in() {
+    let file = TestFile::new().await;
+    let left = Database::open(file.path()).await.unwrap();
+    for id in ["in-a-turn", "between-turns"] {
+        left.begin_session(begin(id)).await.unwrap();
+        let started = json!({ "turn": 0, "message": "hello" });
+        left.append(id, Kind::TurnStarted, started).await.unwrap();
+    }
+    let completed = json!({ "turn": 0, "reply": "hi" });
+    left.append("between-turns", Kind::TurnCompleted, completed)
+        .await
+        .unwrap();
+    // The system lets go of a program's locks when it is killed.
+    drop(left);
+    file.database.begin_session(begin("own")).await.unwrap();
+    let ended = file.database.end_abandoned_sessions().await.unwrap();
+    assert_eq!(ended, ["in-a-turn", "between-turns"]);
+    assert_eq!(
+        kinds(&file, "in-a-turn").await[2..],
+        [Kind::TurnFailed, Kind::SessionEnded]
+    );
+    assert_eq!(
+        kinds(&file, "between-turns").await[2..],
+        [Kind::TurnCompleted, Kind::SessionEnded]
+    );
+    let entries = file.database.entries("in-a-turn", None, 100).await.unwrap();
+    let failed = entries.entries[2].payload.as_ref().unwrap();
+    assert_eq!(
+        (&failed["turn"], &failed["code"]),
+        (&json!(0), &json!("host-ended"))
+    );
+    // Once, and not the one that goes on here.
+    assert!(
+        file.database
+            .end_abandoned_sessions()
+            .await
+            .unwrap()
+            .is_empty()
+    );
+    let own = file.database.session("own").await.unwrap().unwrap();
+    assert_eq!(own.status, SessionStatus::Running);
+    file.assert_intact().await;
+}
+
+#[tokio::test]
+async fn resuming_a_session_in_mid_turn_records_that_the_turn_failed() {
+    let file = TestFile::new().await;
+    let left = Database::open(file.path()).await.unwrap();
+    left.begin_session(begin("s-1")).await.unwrap();
+    left.append("s-1", Kind::TurnStarted, json!({ "turn": 0 }))
+        .await
+        .unwrap();
+    drop(left);
+    let resumed = file.database.resume_session(resume("s-1")).await.unwrap();
+    assert_eq!(resumed.turns, 1);
+    assert_eq!(
+        kinds(&file, "s-1").await[2..],
+        [Kind::TurnFailed, Kind::SessionResumed]
+    );
 }

@@ -234,6 +234,9 @@ async fn a_fact_reads_tampered_once_its_source_or_an_entry_before_it_was_changed
         "DELETE FROM entries WHERE place = 0",
         "UPDATE facts SET source_hash = zeroblob(32)",
         "UPDATE facts SET content = 'Jordan is on the Gold plan.'",
+        // Another entry that is sound by itself, and a quote that nobody gave.
+        "UPDATE facts SET source_place = 0, source_hash = (SELECT hash FROM entries WHERE place = 0)",
+        "UPDATE facts SET quote = 'seats: 12'",
         r#"UPDATE facts SET content = 'x'; UPDATE entries SET payload = '{"content":"x"}' WHERE place = 2"#,
         "UPDATE entries SET at = at + 1 WHERE place = 2",
         "DELETE FROM fact_entries",
@@ -283,6 +286,17 @@ async fn a_fact_without_a_source_is_unverified_and_takes_one_when_it_is_repeated
     assert_eq!(again.outcome, Outcome::Repeated);
     assert_eq!(again.fact.id, first.id);
     assert_eq!(again.fact.verification, Verification::Verified);
+    // A source that no entry gave to a fact does not make it verified.
+    let plain = remember(&memory, NewFact::new("Jordan likes tea"))
+        .await
+        .fact;
+    file.tamper(
+        "UPDATE facts SET source_session = (SELECT id FROM sessions), source_place = 1,
+            source_hash = (SELECT hash FROM entries WHERE place = 1)
+         WHERE content = 'Jordan likes tea'",
+    );
+    let claimed = memory.find(&plain.id).await.unwrap().unwrap();
+    assert_eq!(claimed.verification, Verification::Tampered);
 }
 
 #[tokio::test]

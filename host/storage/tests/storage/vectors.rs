@@ -220,6 +220,8 @@ async fn facts_are_embedded_anew_for_another_model_page_by_page() {
             found.extend(page.facts);
             after = page.next;
             if after.is_none() {
+                let count = view.count_unembedded(model).await.unwrap();
+                assert_eq!(count, found.len() as u64);
                 return found;
             }
         }

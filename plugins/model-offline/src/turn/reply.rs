@@ -118,10 +118,15 @@ impl Turn<'_> {
 
 /// A fact that memory took, as it is confirmed.
 fn kept(done: &Done<'_>) -> Option<String> {
-    let answer = done.success()?;
-    let content = done.call.arguments.get("content")?.as_str()?;
-    let verified = serde_json::from_str::<Value>(answer)
-        .is_ok_and(|answer| is_verified(&answer) || answer.get("fact").is_some_and(is_verified));
+    let answer = serde_json::from_str::<Value>(done.success()?).unwrap_or_default();
+    let fact = &answer["fact"];
+    let asked = done.call.arguments.get("content")?.as_str()?;
+    // Where memory knew a fact that says as much, that one is what it remembers.
+    let content = match answer["outcome"].as_str() {
+        Some("merged" | "near-duplicate" | "echo") => fact["content"].as_str().unwrap_or(asked),
+        _ => asked,
+    };
+    let verified = is_verified(&answer) || is_verified(fact);
     Some(question::quotation(content, verified))
 }
 

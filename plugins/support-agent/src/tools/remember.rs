@@ -37,6 +37,10 @@ struct RememberFact {
     attribute: Option<String>,
     /// Whose property it is; leave it out for the customer's own.
     subject: Option<String>,
+    /// The ids of known facts that this one replaces, because they do not hold any more.
+    supersedes: Option<Vec<String>>,
+    /// True stores the fact beside known ones that say nearly the same.
+    keep: Option<bool>,
 }
 
 /// Remembers a fact. Where the model names no source, the quote is looked up
@@ -50,7 +54,8 @@ pub(super) fn remember_fact(case: Option<&CaseFile>) -> Tool<'_> {
         move |session: &Session, arguments: RememberFact| {
             let (remembered, note) = remember(session, case, arguments)?;
             let mut answer = remembered_as_json(&remembered);
-            if let Some(note) = note {
+            // What to do about a fact that was not stored comes first.
+            if let (Some(note), None) = (note, answer.get("note")) {
                 answer["note"] = json!(note);
             }
             Ok::<Value, Error>(answer)
@@ -73,6 +78,10 @@ fn remember(
     secrets::refuse(texts.into_iter().flatten().map(String::as_str))?;
     let scope = session.scope()?;
     let mut fact = NewFact::new(arguments.content);
+    if arguments.keep == Some(true) {
+        fact = fact.keep();
+    }
+    fact.supersedes = arguments.supersedes.unwrap_or_default();
     (fact.subject, fact.attribute) =
         about(session, &scope, arguments.subject, arguments.attribute)?;
 

@@ -13,6 +13,11 @@ use keepsake::host::types::{Error, Unavailable};
 
 struct Unruly;
 
+thread_local! {
+    /// Calls of this instance so far.
+    static CALLS: std::cell::Cell<u32> = const { std::cell::Cell::new(0) };
+}
+
 export!(Unruly);
 
 fn misbehave() -> String {
@@ -42,13 +47,17 @@ impl Guest for Unruly {
         })
     }
 
-    fn embed(texts: Vec<String>, _kind: Kind) -> Result<Vec<Vector>, Error> {
+    fn embed(texts: Vec<String>, kind: Kind) -> Result<Vec<Vector>, Error> {
         let width = setting("dimensions").parse().unwrap_or(4);
         let mut vector = vec![0.0; width];
         if let Some(first) = vector.first_mut() {
             *first = 1.0;
         }
         let count = texts.len();
+        let calls = CALLS.get();
+        CALLS.set(calls + 1);
+        let refused = |what: &str| Err(Error::Invalid(format!("I do not take {what}")));
+        let any = |what: fn(&str) -> bool| texts.iter().any(|text| what(text));
         match misbehave().as_str() {
             "panic" => panic!("the provider's own words"),
             "loop" => loop {
@@ -73,7 +82,55 @@ impl Guest for Unruly {
                 vector[0] = 2.0;
                 Ok(vec![vector; count])
             }
+            "order" => Ok(embedded(&texts, width).into_iter().rev().collect()),
+            "random" => Ok(embedded(&texts, width)
+                .into_iter()
+                .map(|vector| shaken(vector, calls))
+                .collect()),
+            "empty-list" if texts.is_empty() => refused("no texts"),
+            "empty-text" if any(|text| text.is_empty()) => refused("empty texts"),
+            "long" if any(|text| text.len() > 500) => refused("texts so long"),
+            "emoji" if any(|text| text.contains('🎈')) => panic!("cut within a character"),
+            "right-to-left" if any(|text| text.contains('ع')) => refused("Arabic"),
+            "nul" if any(|text| text.contains('\0')) => refused("NUL"),
+            "query" if matches!(kind, Kind::Query) => Ok(vec![vector; count]),
+            "tired" if calls > 300 => refused("so many calls"),
+            "sound" | "order" | "random" | "empty-list" | "empty-text" | "long" | "emoji"
+            | "right-to-left" | "nul" | "query" | "tired" => Ok(embedded(&texts, width)),
             _ => Ok(vec![vector; count]),
         }
     }
+}
+
+/// Each word at a place of its own, as far as there are places.
+fn embedded(texts: &[String], width: usize) -> Vec<Vector> {
+    texts
+        .iter()
+        .map(|text| {
+            let mut vector = vec![0.0_f32; width];
+            let words = text.split(|c: char| !c.is_alphanumeric());
+            for word in words.filter(|word| !word.is_empty()) {
+                let place = word.to_lowercase().bytes().fold(7_usize, |sum, byte| {
+                    sum.wrapping_mul(31).wrapping_add(usize::from(byte))
+                });
+                vector[place % width] += 1.0;
+            }
+            normalised(vector)
+        })
+        .collect()
+}
+
+/// The vector as it would be by a model whose numbers drift.
+fn shaken(mut vector: Vector, calls: u32) -> Vector {
+    let place = calls as usize % vector.len();
+    vector[place] += 0.3;
+    normalised(vector)
+}
+
+fn normalised(mut vector: Vector) -> Vector {
+    let length = vector.iter().map(|value| value * value).sum::<f32>().sqrt();
+    if length > 0.0 {
+        vector.iter_mut().for_each(|value| *value /= length);
+    }
+    vector
 }

@@ -2,11 +2,11 @@
 
 use keepsake_storage as storage;
 use keepsake_types::limits;
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 use crate::bindings::agent::keepsake::host::memory::{
-    Episode, EpisodeOptions, EpisodePage, Fact, NewFact, Outcome, RecallMode, RecallOptions,
-    Recalled, Recollection, Remembered, Score, SnippetOptions, Verification,
+    CompactOptions, Episode, EpisodeOptions, EpisodePage, Fact, NewFact, Outcome, RecallMode,
+    RecallOptions, Recalled, Recollection, Remembered, Score, SnippetOptions, Verification,
 };
 use crate::bindings::agent::keepsake::host::types::Error;
 
@@ -64,11 +64,33 @@ pub(super) fn recall_options(options: RecallOptions) -> Result<storage::RecallOp
     })
 }
 
-pub(super) fn snippet_options(options: SnippetOptions) -> storage::SnippetOptions {
-    storage::SnippetOptions {
+pub(super) fn snippet_options(options: SnippetOptions) -> Result<storage::SnippetOptions, Error> {
+    let extras = object(options.extras, "the snippet's extras")?.unwrap_or_default();
+    let tokens = match extras.get("max-tokens") {
+        None | Some(Value::Null) => usize::MAX,
+        Some(tokens) => tokens.as_u64().map_or_else(
+            || {
+                Err(Error::Invalid(format!(
+                    "`max-tokens` is {tokens}; it must be a whole number"
+                )))
+            },
+            |tokens| Ok(usize::try_from(tokens).unwrap_or(usize::MAX)),
+        )?,
+    };
+    let bytes = tokens.saturating_mul(limits::SNIPPET_TOKEN_BYTES);
+    Ok(storage::SnippetOptions {
         query: options.query,
-        max_bytes: options.max_bytes as usize,
+        max_bytes: bytes.min(options.max_bytes as usize),
         max_facts: (options.max_facts as usize).min(limits::PAGE_ITEMS),
+        now: None,
+    })
+}
+
+pub(super) fn compact_options(options: &CompactOptions) -> storage::CompactOptions {
+    storage::CompactOptions {
+        max_age_ms: options.max_age_ms,
+        max_facts: options.max_facts.map(|most| most as usize),
+        now: None,
     }
 }
 
@@ -93,9 +115,22 @@ impl From<storage::Verification> for Verification {
     }
 }
 
+/// The extras of a fact; those of a summary tell what it stands for.
+fn extras(fact: &storage::Fact) -> Option<String> {
+    let mut extras = fact.extras.clone();
+    if let Some(facts) = fact.summary_of {
+        extras.get_or_insert_default().insert(
+            "summary".to_owned(),
+            json!({ "facts": facts, "sources": fact.further_sources }),
+        );
+    }
+    extras.map(|extras| Value::Object(extras).to_string())
+}
+
 impl From<storage::Fact> for Fact {
     fn from(fact: storage::Fact) -> Self {
         Self {
+            extras: extras(&fact),
             id: fact.id,
             content: fact.content,
             metadata: Value::Object(fact.metadata).to_string(),
@@ -112,7 +147,6 @@ impl From<storage::Fact> for Fact {
             position: fact.position,
             instruction_like: fact.flags.instruction_like,
             masked: fact.flags.masked,
-            extras: fact.extras.map(|extras| Value::Object(extras).to_string()),
         }
     }
 }
@@ -123,10 +157,13 @@ impl From<storage::Remembered> for Remembered {
             outcome: match remembered.outcome {
                 storage::Outcome::Stored => Outcome::Stored,
                 storage::Outcome::Repeated => Outcome::Repeated,
+                storage::Outcome::Merged => Outcome::Merged,
                 storage::Outcome::Superseded => Outcome::Superseded,
+                storage::Outcome::NearDuplicate => Outcome::NearDuplicate,
+                storage::Outcome::Echo => Outcome::Echo,
             },
             fact: remembered.fact.into(),
-            near: Vec::new(),
+            near: remembered.near.into_iter().map(Fact::from).collect(),
         }
     }
 }
@@ -169,6 +206,44 @@ impl From<storage::EpisodePage> for EpisodePage {
                 })
                 .collect(),
             next: page.next,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn room(max_bytes: u32, extras: Option<&str>) -> Result<usize, Error> {
+        let options = SnippetOptions {
+            query: None,
+            max_bytes,
+            max_facts: 5,
+            extras: extras.map(str::to_owned),
+        };
+        snippet_options(options).map(|options| options.max_bytes)
+    }
+
+    #[test]
+    fn a_snippet_has_the_smaller_of_its_rooms_in_bytes_and_tokens() {
+        assert_eq!(room(4_096, None), Ok(4_096));
+        assert_eq!(room(4_096, Some("{}")), Ok(4_096));
+        assert_eq!(room(4_096, Some(r#"{"max-tokens": 100}"#)), Ok(400));
+        assert_eq!(room(300, Some(r#"{"max-tokens": 100}"#)), Ok(300));
+        assert_eq!(
+            room(300, Some(r#"{"max-tokens": 18446744073709551615}"#)),
+            Ok(300)
+        );
+        for wrong in [
+            r#"{"max-tokens": -1}"#,
+            r#"{"max-tokens": "many"}"#,
+            "[]",
+            "no JSON",
+        ] {
+            assert!(
+                matches!(room(300, Some(wrong)), Err(Error::Invalid(_))),
+                "{wrong}"
+            );
         }
     }
 }

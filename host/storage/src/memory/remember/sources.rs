@@ -3,27 +3,30 @@
 use keepsake_types::EntryRef;
 
 use super::super::Change;
-use super::checked::Checked;
 use crate::ledger::{self, Chains, SourceState};
 use crate::scope::ScopeId;
 use crate::{Result, StorageError};
 
 /// A source that was found to be what it claims, with its hash.
-pub(super) struct Source {
-    pub(super) session: String,
-    pub(super) index: u64,
-    pub(super) hash: String,
-    pub(super) scope: ScopeId,
+pub(in super::super) struct Source {
+    pub(in super::super) session: String,
+    pub(in super::super) index: u64,
+    pub(in super::super) hash: String,
+    pub(in super::super) scope: ScopeId,
 }
 
-/// Checks the source of each fact, entry by entry, so that each is read once
+/// Checks the source and the quote of each fact, entry by entry, so that each is read once
 /// however many facts it has and in whatever order they come.
-pub(super) fn check_sources(change: &Change<'_>, facts: &[Checked]) -> Result<Vec<Option<Source>>> {
-    let mut sources: Vec<Option<Source>> = facts.iter().map(|_| None).collect();
-    let mut order: Vec<(&EntryRef, usize)> = facts
+pub(super) fn check_sources<'f>(
+    change: &Change<'_>,
+    claims: impl Iterator<Item = (Option<&'f EntryRef>, Option<&'f str>)>,
+) -> Result<Vec<Option<Source>>> {
+    let claims: Vec<_> = claims.collect();
+    let mut sources: Vec<Option<Source>> = claims.iter().map(|_| None).collect();
+    let mut order: Vec<(&EntryRef, usize)> = claims
         .iter()
         .enumerate()
-        .filter_map(|(place, checked)| checked.fact.source.as_ref().map(|source| (source, place)))
+        .filter_map(|(place, (source, _))| source.map(|source| (source, place)))
         .collect();
     order.sort_by(|(left, _), (right, _)| {
         (&left.session, left.index).cmp(&(&right.session, right.index))
@@ -31,7 +34,6 @@ pub(super) fn check_sources(change: &Change<'_>, facts: &[Checked]) -> Result<Ve
     let mut chains = Chains::default();
     let mut read: Option<ledger::Entry> = None;
     for (source, place) in order {
-        let fact = &facts[place].fact;
         let refused = |why: &str| {
             StorageError::Invalid(format!(
                 "entry {} of session `{}` cannot be the source of fact {}: {why}; nothing was remembered",
@@ -68,7 +70,7 @@ pub(super) fn check_sources(change: &Change<'_>, facts: &[Checked]) -> Result<Ve
         let entry = read
             .as_ref()
             .ok_or_else(|| refused("this memory has no such entry"))?;
-        if let Some(quote) = &fact.quote {
+        if let Some(quote) = claims[place].1 {
             let Some(payload) = &entry.payload else {
                 return Err(refused(
                     "its content was erased, so the quote cannot be checked",

@@ -1,5 +1,7 @@
 //! Texts of memory as a prompt can hold them without obeying them.
 
+use keepsake_gate::ROLES;
+
 pub(super) fn quoted(text: &str) -> String {
     let mut quoted = String::from('"');
     for c in harmless(text).chars() {
@@ -37,18 +39,8 @@ pub(super) fn harmless(text: &str) -> String {
     without_instruction_mark(plain.trim())
 }
 
-/// Words by which prompts name who speaks.
-const ROLES: [&str; 7] = [
-    "system",
-    "assistant",
-    "user",
-    "developer",
-    "tool",
-    "human",
-    "ai",
-];
-
-fn ends_with_role(text: &str) -> bool {
+/// Whether a colon behind the text would make a speaker of it.
+pub(super) fn ends_with_role(text: &str) -> bool {
     let text = text.trim_end_matches([' ', '*', '_', '#', ']', ')', '"', '\'']);
     ROLES.iter().any(|role| {
         let Some(start) = text.len().checked_sub(role.len()) else {

@@ -1,0 +1,86 @@
+//! `host build`: from a plugin's project to a component in its `dist` folder.
+
+mod project;
+mod rust;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
+
+use crate::app::App;
+use crate::commands::inspect;
+use crate::config::PluginChoice;
+use crate::failure::{ExitCode, Failure};
+use crate::output::{self, note};
+use project::Project;
+
+pub(crate) fn run(app: &App, folder: &Path, json: bool) -> Result<(), Failure> {
+    let project = Project::open(folder)?;
+    let component = build(&project)?;
+    let choice = PluginChoice {
+        name: component.to_string_lossy().into_owned(),
+        base: PathBuf::new(),
+    };
+    let report = app.plugins()?.load(&choice)?.report;
+    if json {
+        output::json(&serde_json::json!({ "component": component, "report": report }))?;
+    } else {
+        output::write(&format!(
+            "wrote     {}\n{}",
+            component.display(),
+            inspect::text(&report)
+        ))?;
+    }
+    if !report.runs_here {
+        return Err(Failure::new(
+            ExitCode::Plugin,
+            "it was built, and would not run on this host; what it needs is listed above",
+        ));
+    }
+    project.expect_kind(report.kind)
+}
+
+/// The component of a project, built if its source changed since; none where
+/// `plugin` is no project's folder.
+pub(crate) fn if_project(plugin: &Path) -> Result<Option<PathBuf>, Failure> {
+    if !Project::is_at(plugin) {
+        return Ok(None);
+    }
+    let project = Project::open(plugin)?;
+    let component = project.component();
+    let fresh = match fs::metadata(&component).and_then(|file| file.modified()) {
+        Ok(built) => project.newest_source()? <= built,
+        Err(_) => false,
+    };
+    if fresh {
+        return Ok(Some(component));
+    }
+    build(&project).map(Some)
+}
+
+fn build(project: &Project) -> Result<PathBuf, Failure> {
+    // What is saved while the build runs is newer than what it makes.
+    let began = SystemTime::now();
+    note!("building {}", project.name);
+    let built = rust::build(project)?;
+    let component = project.component();
+    let unwritable = |error: std::io::Error| {
+        Failure::new(
+            ExitCode::Other,
+            format!("`{}` cannot be written: {error}", component.display()),
+        )
+    };
+    if let Some(dist) = component.parent() {
+        fs::create_dir_all(dist).map_err(unwritable)?;
+    }
+    // Renamed into its place: a host that runs the old one never sees half.
+    let half = component.with_extension("wasm.part");
+    fs::copy(&built, &half).map_err(unwritable)?;
+    fs::File::options()
+        .write(true)
+        .open(&half)
+        .and_then(|file| file.set_modified(began))
+        .and_then(|()| fs::rename(&half, &component))
+        .map_err(unwritable)?;
+    Ok(component)
+}

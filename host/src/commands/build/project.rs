@@ -1,0 +1,139 @@
+//! A plugin's project: its folder and what `plugin.toml` says of it.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
+
+use keepsake_plugin::PluginKind;
+use serde::Deserialize;
+
+use crate::failure::{ExitCode, Failure};
+
+const MANIFEST: &str = "plugin.toml";
+
+/// What is made of the source, and is no source.
+const MADE: [&str; 3] = ["dist", "target", ".git"];
+
+/// A manifest as it is written.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Manifest {
+    name: String,
+    kind: Kind,
+    language: Language,
+}
+
+#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq)]
+#[serde(rename_all = "kebab-case")]
+enum Kind {
+    Agent,
+    EmbeddingProvider,
+    ModelProvider,
+}
+
+#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq)]
+#[serde(rename_all = "kebab-case")]
+enum Language {
+    Rust,
+}
+
+/// A folder that a component can be built from.
+pub(super) struct Project {
+    pub(super) folder: PathBuf,
+    pub(super) name: String,
+    kind: Kind,
+}
+
+impl Project {
+    /// Whether a folder looks like a project.
+    pub(super) fn is_at(folder: &Path) -> bool {
+        folder.join(MANIFEST).is_file() || folder.join("Cargo.toml").is_file()
+    }
+
+    /// # Errors
+    /// When there is no project, or its manifest is wrong.
+    pub(super) fn open(folder: &Path) -> Result<Self, Failure> {
+        let wrong = |message: String| Failure::new(ExitCode::Usage, message);
+        let path = folder.join(MANIFEST);
+        let text = fs::read_to_string(&path).map_err(|error| match error.kind() {
+            std::io::ErrorKind::NotFound | std::io::ErrorKind::NotADirectory => wrong(format!(
+                "`{}` is no plugin's project, for want of a {MANIFEST}: `host new NAME` makes a project; a crate of your own needs a {MANIFEST} with name = \"…\", kind = \"agent\" and language = \"rust\"",
+                folder.display()
+            )),
+            _ => wrong(format!("`{}` cannot be read: {error}", path.display())),
+        })?;
+        let manifest: Manifest = toml::from_str(&text).map_err(|error| {
+            wrong(format!(
+                "`{}` is wrong: {}",
+                path.display(),
+                error.to_string().trim_end()
+            ))
+        })?;
+        let name = manifest.name;
+        let fits = (1..=64).contains(&name.len())
+            && name
+                .bytes()
+                .all(|byte| matches!(byte, b'a'..=b'z' | b'0'..=b'9' | b'-'));
+        if !fits {
+            return Err(wrong(format!(
+                "`{}` is wrong: a name is from 1 to 64 of a-z, 0-9 and -",
+                path.display()
+            )));
+        }
+        let Language::Rust = manifest.language;
+        Ok(Self {
+            folder: folder.to_owned(),
+            name,
+            kind: manifest.kind,
+        })
+    }
+
+    /// Where the component is written to.
+    pub(super) fn component(&self) -> PathBuf {
+        self.folder.join("dist").join(format!("{}.wasm", self.name))
+    }
+
+    /// When a file of the project was last changed.
+    pub(super) fn newest_source(&self) -> Result<SystemTime, Failure> {
+        let mut newest = SystemTime::UNIX_EPOCH;
+        let mut folders = vec![self.folder.clone()];
+        while let Some(folder) = folders.pop() {
+            for entry in fs::read_dir(&folder)? {
+                let entry = entry?;
+                if MADE.iter().any(|made| entry.file_name() == *made) {
+                    continue;
+                }
+                let about = entry.metadata()?;
+                if about.is_dir() {
+                    folders.push(entry.path());
+                // Cargo writes the lock file while it builds.
+                } else if entry.file_name() != "Cargo.lock" {
+                    newest = newest.max(about.modified()?);
+                }
+            }
+        }
+        Ok(newest)
+    }
+
+    /// # Errors
+    /// When the component is of another kind than the manifest says.
+    pub(super) fn expect_kind(&self, built: PluginKind) -> Result<(), Failure> {
+        let meant = match self.kind {
+            Kind::Agent => PluginKind::Agent,
+            Kind::EmbeddingProvider => PluginKind::EmbeddingProvider,
+            Kind::ModelProvider => PluginKind::ModelProvider,
+        };
+        if built == meant {
+            return Ok(());
+        }
+        Err(Failure::new(
+            ExitCode::Plugin,
+            format!(
+                "{MANIFEST} says that {} is {}, but {} was built: correct `kind` in {MANIFEST}, or what the source registers",
+                self.name,
+                meant.with_article(),
+                built.with_article()
+            ),
+        ))
+    }
+}

@@ -1,0 +1,123 @@
+//! `host memory erase`: all that is known of a customer goes, for good.
+
+use std::io::{self, IsTerminal, Write};
+
+use keepsake_storage::{Database, Erased, Holdings, Scrubbed};
+use keepsake_types::ResourceRef;
+use serde_json::json;
+
+use crate::app::App;
+use crate::cli::EraseArguments;
+use crate::failure::{ExitCode, Failure};
+use crate::{output, progress};
+
+pub(super) async fn erase(app: &App, arguments: EraseArguments, json: bool) -> Result<(), Failure> {
+    let resource = ResourceRef::new(arguments.whose.resource)?;
+    let database = app.existing_database().await?;
+    if let Some(holdings) = database.holdings(&resource).await?
+        && !arguments.yes
+    {
+        confirm(&resource, holdings)?;
+    }
+    let erased = database.erase(&resource).await?;
+    let working = progress::after_a_moment("writing the file anew, without what was erased");
+    let scrubbed = scrub(&database, erased.as_ref()).await;
+    drop(working);
+    report(&resource, erased.as_ref(), scrubbed?, json)
+}
+
+/// What was erased stays erased, whatever becomes of this.
+async fn scrub(database: &Database, erased: Option<&Erased>) -> Result<Scrubbed, Failure> {
+    database.scrub().await.map_err(|error| {
+        let before = if erased.is_some() {
+            "everything was erased and can be read by nobody through this program, but "
+        } else {
+            ""
+        };
+        Failure::new(
+            ExitCode::Storage,
+            format!(
+                "{before}the file could not be written anew, so that bytes of it may be left between its records: {error}; then run the command again"
+            ),
+        )
+    })
+}
+
+/// Asks whoever sits at the terminal to type the name, which nobody does by
+/// mistake.
+fn confirm(resource: &ResourceRef, holdings: Holdings) -> Result<(), Failure> {
+    let name = output::one_line(&resource.resource, 300);
+    if !io::stdin().is_terminal() || !io::stderr().is_terminal() {
+        return Err(Failure::new(
+            ExitCode::Usage,
+            format!(
+                "this erases all that is known of `{name}` ({}) for good: add --yes to do it",
+                counted(holdings)
+            ),
+        ));
+    }
+    let mut terminal = io::stderr().lock();
+    write!(
+        terminal,
+        "This erases all that is known of `{name}` for good: {}.\nType the name to go on: ",
+        counted(holdings)
+    )?;
+    terminal.flush()?;
+    let mut answer = String::new();
+    io::stdin().read_line(&mut answer)?;
+    if answer.trim_end_matches(['\r', '\n']) == resource.resource {
+        return Ok(());
+    }
+    Err(Failure::new(
+        ExitCode::Other,
+        "that is not the name: nothing was erased",
+    ))
+}
+
+fn counted(holdings: Holdings) -> String {
+    format!(
+        "{} facts, {} keys of working memory, {}, and what {} ledger entries of {} sessions say",
+        holdings.facts,
+        holdings.working_keys,
+        if holdings.profiles == 0 {
+            "no profile"
+        } else {
+            "the profile"
+        },
+        holdings.entries,
+        holdings.sessions
+    )
+}
+
+fn report(
+    resource: &ResourceRef,
+    erased: Option<&Erased>,
+    scrubbed: Scrubbed,
+    json: bool,
+) -> Result<(), Failure> {
+    if json {
+        output::json(&json!({
+            "resource": resource.resource,
+            "erased": erased.map(|erased| erased.erased).unwrap_or_default(),
+            "known_as": erased.map(|erased| &erased.known_as),
+            "log_emptied": scrubbed.log_emptied,
+        }))?;
+    } else {
+        let name = output::one_line(&resource.resource, 100);
+        match erased {
+            Some(erased) => output::note!(
+                "erased all of {name}: {}; its sessions are listed as {} from now on",
+                counted(erased.erased),
+                erased.known_as
+            ),
+            None => output::note!("nothing is known of {name}"),
+        }
+    }
+    if scrubbed.log_emptied {
+        return Ok(());
+    }
+    Err(Failure::new(
+        ExitCode::Storage,
+        "another process reads from the database, so that its log could not be emptied and may hold bytes of what was erased: end that process and run the command again",
+    ))
+}
