@@ -1,9 +1,12 @@
 //! What the user typed. No input or output happens here.
 
+mod recall;
+
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
+pub(crate) use self::recall::RecallArguments;
 use crate::config::time::{milliseconds, moment};
 
 const EXIT_CODES: &str = "\
@@ -245,35 +248,6 @@ pub(crate) enum MemoryCommand {
     },
 }
 
-/// What is asked of a memory, and how.
-#[derive(Debug, Args)]
-pub(crate) struct RecallArguments {
-    #[command(flatten)]
-    pub(crate) whose: Whose,
-    /// The question; `invo*` in it asks for any word that begins so
-    #[arg(required_unless_present = "queries", conflicts_with = "queries")]
-    pub(crate) query: Option<String>,
-    /// Ask many questions: a file with a line `{"id": …, "query": …}` for each,
-    /// or `-` for standard input
-    #[arg(long, value_name = "FILE")]
-    pub(crate) queries: Option<PathBuf>,
-    /// At most so many facts
-    #[arg(long, value_name = "K", default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=1000))]
-    pub(crate) top_k: u32,
-    /// Which rankings to use
-    #[arg(long, value_enum, default_value_t = Mode::Hybrid)]
-    pub(crate) mode: Mode,
-    /// Leave out facts that score lower
-    #[arg(long, value_name = "S", allow_negative_numbers = true)]
-    pub(crate) min_score: Option<f64>,
-    /// Show why each fact was recalled
-    #[arg(long)]
-    pub(crate) explain: bool,
-    /// The embedding provider: a component's file or a built-in's name
-    #[arg(long, value_name = "PLUGIN")]
-    pub(crate) embeddings: Option<String>,
-}
-
 /// What to import, and whose it is.
 #[derive(Debug, Args)]
 pub(crate) struct ImportArguments {
@@ -331,16 +305,6 @@ pub(crate) struct Whose {
     /// The customer
     #[arg(long, value_name = "NAME")]
     pub(crate) resource: String,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Mode {
-    /// Words and vectors together
-    Hybrid,
-    /// Exact words only
-    Words,
-    /// Vectors only
-    Vectors,
 }
 
 #[derive(Debug, Subcommand)]

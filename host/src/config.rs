@@ -49,6 +49,17 @@ pub(crate) struct PluginChoice {
     pub(crate) base: PathBuf,
 }
 
+impl PluginChoice {
+    /// As it was named on the command line: a path starts in the folder that the
+    /// program was called from.
+    pub(crate) fn here(name: impl Into<String>) -> Self {
+        Self {
+            name: name.into(),
+            base: std::env::current_dir().unwrap_or_else(|_| PathBuf::from(".")),
+        }
+    }
+}
+
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct SandboxConfig {
     pub(crate) backend: SandboxChoice,
@@ -248,10 +259,19 @@ fn settings(
         .collect()
 }
 
+impl Config {
+    /// What to say of settings that are for no plugin: neither for one of those
+    /// in use nor for one that ships with the host.
+    pub(crate) fn strange_settings(&self, used: &[&str]) -> Vec<String> {
+        let shipped: Vec<_> = keepsake_builtin::all().collect();
+        strange_settings(self.settings.keys(), used, &shipped)
+    }
+}
+
 /// What to say of `[settings.PLUGIN]` tables of which no plugin is in use, and
 /// whose name is nearly that of one. Others may be for plugins that are used at
 /// other times.
-pub(crate) fn strange_settings<'n>(
+fn strange_settings<'n>(
     named: impl Iterator<Item = &'n String>,
     used: &[&str],
     others: &[&str],

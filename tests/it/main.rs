@@ -16,6 +16,7 @@ mod owner;
 mod provider_check;
 mod providers;
 mod quality;
+mod recalling;
 mod run_modes;
 mod sandbox_commands;
 mod signals;

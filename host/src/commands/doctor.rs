@@ -6,7 +6,7 @@ use std::path::Path;
 use serde::Serialize;
 
 use crate::app::App;
-use crate::config::{PluginChoice, strange_settings};
+use crate::config::PluginChoice;
 use crate::failure::{ExitCode, Failure};
 use crate::output;
 
@@ -78,8 +78,7 @@ fn misspelt(app: &App) -> Vec<String> {
         .flatten()
         .map(|source| source.name.as_str())
         .collect();
-    let shipped: Vec<_> = keepsake_builtin::all().collect();
-    strange_settings(app.config.settings.keys(), &used, &shipped)
+    app.config.strange_settings(&used)
 }
 
 async fn database(app: &App) -> Finding {

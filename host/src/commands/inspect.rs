@@ -1,8 +1,6 @@
 //! `host inspect`: what a plugin is and whether it would run here, without
 //! running it.
 
-use std::path::PathBuf;
-
 use keepsake_plugin::{Interface, PluginKind, PluginReport};
 
 use crate::app::App;
@@ -11,11 +9,7 @@ use crate::failure::Failure;
 use crate::output;
 
 pub(crate) fn run(app: &App, plugin: &str, json: bool) -> Result<(), Failure> {
-    let choice = PluginChoice {
-        name: plugin.to_owned(),
-        base: std::env::current_dir().unwrap_or_else(|_| PathBuf::from(".")),
-    };
-    let report = app.plugins()?.load(&choice)?.report;
+    let report = app.plugins()?.load(&PluginChoice::here(plugin))?.report;
     if json {
         return output::json(&report);
     }

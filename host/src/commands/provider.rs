@@ -1,7 +1,5 @@
 //! `host provider check`: whether a provider keeps its contract.
 
-use std::path::PathBuf;
-
 use keepsake_plugin::{Check, PluginKind, Verdict, check_embeddings, check_model};
 
 use crate::app::App;
@@ -19,10 +17,7 @@ pub(crate) async fn run(app: &App, command: ProviderCommand, json: bool) -> Resu
 }
 
 async fn check(app: &App, plugin: String, json: bool) -> Result<(), Failure> {
-    let choice = PluginChoice {
-        name: plugin,
-        base: std::env::current_dir().unwrap_or_else(|_| PathBuf::from(".")),
-    };
+    let choice = PluginChoice::here(plugin);
     let plugins = app.plugins()?;
     let loaded = plugins.load(&choice)?;
     let (name, kind) = (loaded.name().to_owned(), loaded.report.kind);

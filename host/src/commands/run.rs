@@ -3,7 +3,7 @@
 mod conversation;
 mod show;
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use keepsake_plugin::{EmbeddingPlugin, ModelPlugin, Needs, Provider};
 use keepsake_storage::Database;
@@ -16,7 +16,7 @@ use crate::cli::RunArguments;
 use crate::commands::build;
 use crate::commands::ledger::steps;
 use crate::commands::memory::reindex::{note_embedded, note_unembedded};
-use crate::config::{PluginChoice, strange_settings};
+use crate::config::PluginChoice;
 use crate::failure::{ExitCode, Failure};
 use crate::output;
 use crate::session::{Parts, Session, TurnFailure, TurnReport};
@@ -29,13 +29,9 @@ pub(crate) async fn run(app: &App, arguments: RunArguments, json: bool) -> Resul
     let plugin = built.map_or(arguments.plugin, |file| file.to_string_lossy().into_owned());
     let opening = app.opening_database();
     let plugins = app.plugins()?;
-    let here = std::env::current_dir().unwrap_or_else(|_| PathBuf::from("."));
     // Plugins are checked before anything is written: a mistyped name leaves
     // no data folder behind.
-    let choice = PluginChoice {
-        name: plugin,
-        base: here,
-    };
+    let choice = PluginChoice::here(plugin);
     let embedder = plugins.embedding_provider()?;
     let model = plugins.model_provider()?;
     let agent = plugins.agent(&choice).await?;
@@ -45,8 +41,7 @@ pub(crate) async fn run(app: &App, arguments: RunArguments, json: bool) -> Resul
         embedder.provider.name(),
         model.provider.name(),
     ];
-    let shipped: Vec<_> = keepsake_builtin::all().collect();
-    for note in strange_settings(app.config.settings.keys(), &used, &shipped) {
+    for note in app.config.strange_settings(&used) {
         output::note!("note: {note}");
     }
     let resource = match arguments.resource {

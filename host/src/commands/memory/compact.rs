@@ -90,11 +90,7 @@ impl Compact {
         agent: &str,
     ) -> Result<Summariser, Failure> {
         let plugins = app.plugins()?;
-        let choice = PluginChoice {
-            name: agent.to_owned(),
-            base: std::env::current_dir().unwrap_or_default(),
-        };
-        let agent = plugins.agent(&choice).await?;
+        let agent = plugins.agent(&PluginChoice::here(agent)).await?;
         let embedder = plugins.embedding_provider()?;
         embedder.prepare().await?;
         let model = plugins.model_provider()?;

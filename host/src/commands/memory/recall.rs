@@ -3,15 +3,15 @@
 use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
 
-use keepsake_storage::{Memory, QueryVector, RecallMode, RecallOptions, Recalled, Recollection};
-use keepsake_types::ResourceRef;
+use keepsake_storage::{Memory, QueryVector, RecallOptions, Recalled, Recollection};
 use keepsake_types::embedding::{Embedder, EmbeddingKind};
+use keepsake_types::{ResourceRef, Timestamp, calendar};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::{ended, fact_as_json, fact_line};
 use crate::app::App;
-use crate::cli::{Mode, RecallArguments};
+use crate::cli::RecallArguments;
 use crate::failure::{ExitCode, Failure};
 use crate::output;
 
@@ -23,7 +23,12 @@ const LINE_BYTES: u64 = 128 * 1024;
 
 pub(super) async fn run(app: &App, arguments: RecallArguments, json: bool) -> Result<(), Failure> {
     let resource = ResourceRef::new(arguments.whose.resource.clone())?;
-    let asking = Asking::new(&arguments, json);
+    let asking = Asking {
+        needs_vectors: arguments.which.needs_vectors(),
+        options: arguments.which.options(),
+        explain: arguments.explain,
+        json,
+    };
     if let Some(file) = &arguments.queries {
         let questions = read_questions(file)?;
         return asking.many(app, &resource, questions).await;
@@ -40,31 +45,13 @@ pub(super) async fn run(app: &App, arguments: RecallArguments, json: bool) -> Re
 
 /// How questions are asked and answers shown.
 struct Asking {
-    mode: Mode,
+    needs_vectors: bool,
     options: RecallOptions,
     explain: bool,
     json: bool,
 }
 
 impl Asking {
-    fn new(arguments: &RecallArguments, json: bool) -> Self {
-        Self {
-            mode: arguments.mode,
-            options: RecallOptions {
-                limit: arguments.top_k as usize,
-                mode: match arguments.mode {
-                    Mode::Hybrid => RecallMode::Hybrid,
-                    Mode::Words => RecallMode::Words,
-                    Mode::Vectors => RecallMode::Vectors,
-                },
-                min_score: arguments.min_score,
-                ..RecallOptions::default()
-            },
-            explain: arguments.explain,
-            json,
-        }
-    }
-
     async fn one(self, app: &App, resource: &ResourceRef, query: String) -> Result<(), Failure> {
         let database = app.existing_database().await?;
         let vectors = self.vectors(app, vec![query.clone()]).await?;
@@ -142,7 +129,7 @@ impl Asking {
         app: &App,
         queries: Vec<String>,
     ) -> Result<Vec<Option<QueryVector>>, Failure> {
-        if self.mode == Mode::Words {
+        if !self.needs_vectors {
             return Ok(vec![None; queries.len()]);
         }
         let embedder = app.plugins()?.embedder().await?;
@@ -170,6 +157,7 @@ impl Asking {
     }
 
     fn show(&self, recalled: &Recollection) -> Result<(), Failure> {
+        let now = self.options.as_of.unwrap_or_else(keepsake_types::now);
         for found in &recalled.facts {
             output::line(&format!(
                 "{:.3}  {}",
@@ -177,7 +165,7 @@ impl Asking {
                 fact_line(&found.fact)
             ))?;
             if self.explain {
-                output::line(&format!("       {}", explained(found)))?;
+                output::line(&format!("       {}", explained(found, now)))?;
             }
         }
         Ok(())
@@ -199,14 +187,15 @@ impl Asking {
     }
 }
 
-fn explained(found: &Recalled) -> String {
+fn explained(found: &Recalled, now: Timestamp) -> String {
     let rank = |rank: Option<u32>| rank.map_or("-".to_owned(), |rank| rank.to_string());
     let number = |number: Option<f64>| number.map_or("-".to_owned(), |one| format!("{one:.3}"));
     format!(
-        "word rank {}, vector rank {}, cosine {}",
+        "word rank {}, vector rank {}, cosine {}, {}",
         rank(found.score.word_rank),
         rank(found.score.vector_rank),
         number(found.score.cosine),
+        calendar::age(found.fact.created_at, now),
     )
 }
 
