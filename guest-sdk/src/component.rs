@@ -53,6 +53,11 @@ impl Host for AgentHost {
         Ok(Box::new(session::open_scope()?))
     }
 
+    fn open_account_scope(&self) -> Result<Option<Box<dyn ScopeHost>>> {
+        let scope = session::open_account_scope()?;
+        Ok(scope.map(|scope| Box::new(scope) as Box<dyn ScopeHost>))
+    }
+
     fn open_team_scope(&self) -> Result<Option<Box<dyn ScopeHost>>> {
         let scope = session::open_team_scope()?;
         Ok(scope.map(|scope| Box::new(scope) as Box<dyn ScopeHost>))

@@ -30,6 +30,7 @@ pub(crate) trait Surroundings {
 pub(crate) trait Host: Surroundings {
     fn info(&self) -> SessionInfo;
     fn open_scope(&self) -> Result<Box<dyn ScopeHost>>;
+    fn open_account_scope(&self) -> Result<Option<Box<dyn ScopeHost>>>;
     fn open_team_scope(&self) -> Result<Option<Box<dyn ScopeHost>>>;
     fn open_sandbox(&self) -> Result<Box<dyn SandboxHost>>;
     fn emit(&self, chunk: &str) -> Result<()>;

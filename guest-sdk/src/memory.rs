@@ -9,7 +9,7 @@ use serde_json::{Map, Value};
 
 pub use crate::bindings::agent_plugin::keepsake::host::memory::{
     CompactOptions, Compaction, Episode, EpisodeNode, EpisodeOptions, EpisodePage, Fact, FactPage,
-    ForkDifference, MergeReport, NewFact, Outcome, RecallMode, RecallOptions, Recalled,
+    ForkDifference, Layer, MergeReport, NewFact, Outcome, RecallMode, RecallOptions, Recalled,
     Recollection, Remembered, Score, SnippetOptions, Verification, WorkingPage,
 };
 pub use crate::bindings::agent_plugin::keepsake::host::types::{EntryRef, Page};

@@ -58,6 +58,15 @@ impl Session {
         self.host.open_scope().map(Scope::new)
     }
 
+    /// The memory of the account that this session was granted, which all of the
+    /// account's customers have in common; none when it was granted none.
+    ///
+    /// # Errors
+    /// When the memory cannot be reached.
+    pub fn account_scope(&self) -> Result<Option<Scope>> {
+        Ok(self.host.open_account_scope()?.map(Scope::new))
+    }
+
     /// The memory of the team that this session was granted; none when it was
     /// granted no team.
     ///

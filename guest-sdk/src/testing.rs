@@ -54,7 +54,7 @@ use crate::host::{
     not_simulated,
 };
 use crate::log::Level;
-use crate::memory::Fact;
+use crate::memory::{Fact, Layer};
 use crate::model::{Answer, ModelInfo, Request, Response, ToolCall};
 use crate::plugin::{Agent, ModelProvider, Reply, Summarizer, Summary, Turn};
 use crate::sandbox::Command;
@@ -94,6 +94,8 @@ pub enum Part {
 #[derive(Default)]
 struct Shared {
     resource: RefCell<String>,
+    account: RefCell<Option<String>>,
+    team: RefCell<Option<String>>,
     session: RefCell<u32>,
     turn: RefCell<u32>,
     settings: RefCell<BTreeMap<String, Value>>,
@@ -134,6 +136,20 @@ impl Host {
     #[must_use]
     pub fn resource(self, name: &str) -> Self {
         name.clone_into(&mut self.shared.resource.borrow_mut());
+        self
+    }
+
+    /// The account whose memory sessions are granted from now on.
+    #[must_use]
+    pub fn account(self, name: &str) -> Self {
+        *self.shared.account.borrow_mut() = Some(name.to_owned());
+        self
+    }
+
+    /// The team whose memory sessions are granted from now on.
+    #[must_use]
+    pub fn team(self, name: &str) -> Self {
+        *self.shared.team.borrow_mut() = Some(name.to_owned());
         self
     }
 
@@ -309,6 +325,22 @@ impl Host {
         )
     }
 
+    /// The memories beyond the customer's own; others have none.
+    fn wider_than(&self, resource: &str) -> Vec<(Layer, String)> {
+        if *resource != *self.shared.resource.borrow() {
+            return Vec::new();
+        }
+        let account = self.shared.account.borrow().clone();
+        let team = self.shared.team.borrow().as_deref().map(memory::of_team);
+        let account = account.map(|account| (Layer::Account, account));
+        let team = team.map(|team| (Layer::Team, team));
+        account.into_iter().chain(team).collect()
+    }
+
+    fn scope_of(&self, resource: String) -> Box<dyn ScopeHost> {
+        Box::new(memory::TestScope::new(self.clone(), resource))
+    }
+
     fn works(&self, part: Part) -> Result<()> {
         match self.shared.broken.borrow().get(&part) {
             Some(error) => Err(error.clone()),
@@ -340,7 +372,8 @@ impl HostFunctions for Host {
         SessionInfo {
             session: self.session_id(),
             resource: self.shared.resource.borrow().clone(),
-            team: None,
+            account: self.shared.account.borrow().clone(),
+            team: self.shared.team.borrow().clone(),
             agent: "agent-under-test".to_owned(),
             turn: *self.shared.turn.borrow(),
             started_at: self.shared.store.now(),
@@ -350,11 +383,20 @@ impl HostFunctions for Host {
 
     fn open_scope(&self) -> Result<Box<dyn ScopeHost>> {
         self.works(Part::Memory)?;
-        Ok(Box::new(memory::TestScope::new(self.clone())))
+        let resource = self.shared.resource.borrow().clone();
+        Ok(self.scope_of(resource))
+    }
+
+    fn open_account_scope(&self) -> Result<Option<Box<dyn ScopeHost>>> {
+        self.works(Part::Memory)?;
+        let account = self.shared.account.borrow().clone();
+        Ok(account.map(|account| self.scope_of(account)))
     }
 
     fn open_team_scope(&self) -> Result<Option<Box<dyn ScopeHost>>> {
-        Ok(None)
+        self.works(Part::Memory)?;
+        let team = self.shared.team.borrow().clone();
+        Ok(team.map(|team| self.scope_of(memory::of_team(&team))))
     }
 
     fn open_sandbox(&self) -> Result<Box<dyn SandboxHost>> {

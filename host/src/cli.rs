@@ -1,12 +1,14 @@
 //! What the user typed. No input or output happens here.
 
 mod recall;
+mod whose;
 
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
 pub(crate) use self::recall::RecallArguments;
+pub(crate) use self::whose::{Team, Whose};
 use crate::config::time::{milliseconds, moment};
 
 const EXIT_CODES: &str = "\
@@ -91,6 +93,8 @@ pub(crate) enum Command {
         /// Only sessions of this customer
         #[arg(long, value_name = "NAME")]
         resource: Option<String>,
+        #[command(flatten)]
+        team: Team,
         /// At most so many, newest first
         #[arg(long, default_value_t = 100, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
         limit: u32,
@@ -153,6 +157,12 @@ pub(crate) struct RunArguments {
     /// The customer whose memory the agent works on [default: the agent's name]
     #[arg(long, value_name = "NAME")]
     pub(crate) resource: Option<String>,
+    /// The account that the customer belongs to, such as a company: the session
+    /// is granted what its customers have in common
+    #[arg(long, value_name = "NAME")]
+    pub(crate) account: Option<String>,
+    #[command(flatten)]
+    pub(crate) team: Team,
     /// One message; without it, messages come from the terminal or a pipe
     #[arg(long, short, value_name = "TEXT")]
     pub(crate) message: Option<String>,
@@ -254,6 +264,8 @@ pub(crate) struct ImportArguments {
     /// The customer whose facts those lines are that name no `resource`
     #[arg(long, value_name = "NAME")]
     pub(crate) resource: Option<String>,
+    #[command(flatten)]
+    pub(crate) team: Team,
     /// The file, with a JSON object a line; `-` for standard input
     #[arg(long, value_name = "FILE")]
     pub(crate) file: PathBuf,
@@ -297,14 +309,6 @@ pub(crate) struct WhyArguments {
     /// The session [default: the newest]
     #[arg(long, value_name = "ID")]
     pub(crate) session: Option<String>,
-}
-
-/// Whose memory.
-#[derive(Debug, Args)]
-pub(crate) struct Whose {
-    /// The customer
-    #[arg(long, value_name = "NAME")]
-    pub(crate) resource: String,
 }
 
 #[derive(Debug, Subcommand)]

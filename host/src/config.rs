@@ -35,6 +35,8 @@ pub(crate) struct Config {
     pub(crate) data: PathBuf,
     pub(crate) embeddings: PluginChoice,
     pub(crate) model: PluginChoice,
+    /// The team that sessions are granted, unless a command names another.
+    pub(crate) team: Option<String>,
     pub(crate) sandbox: SandboxConfig,
     pub(crate) limits: GuestLimits,
     pub(crate) memory: MemoryConfig,
@@ -143,6 +145,7 @@ impl Config {
                 name: first(&parts.model, file.model, DEFAULT_MODEL),
                 base: model_base,
             },
+            team: file.team.filter(|team| !team.is_empty()),
             sandbox: SandboxConfig {
                 backend: parts
                     .sandbox

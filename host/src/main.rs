@@ -69,9 +69,11 @@ fn run(cli: Cli) -> Result<(), Failure> {
             Command::Provider(command) => commands::provider::run(&app, command, json).await,
             Command::Memory(command) => commands::memory::run(&app, command, json).await,
             Command::Ledger(command) => commands::ledger::run(&app, command, json).await,
-            Command::Sessions { resource, limit } => {
-                commands::sessions::run(&app, resource, limit, json).await
-            }
+            Command::Sessions {
+                resource,
+                team,
+                limit,
+            } => commands::sessions::run(&app, resource, &team, limit, json).await,
             Command::Sandbox(command) => commands::sandbox::run(&app, command, json).await,
             Command::Doctor => commands::doctor::run(&app, json).await,
         }

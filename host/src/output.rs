@@ -3,9 +3,9 @@
 
 use std::io::{self, Write};
 
-use keepsake_types::Timestamp;
 use keepsake_types::calendar::day;
 pub(crate) use keepsake_types::text::printable;
+use keepsake_types::{ResourceRef, Timestamp};
 use serde::Serialize;
 
 use crate::failure::{ExitCode, Failure};
@@ -28,6 +28,34 @@ pub(crate) fn one_line(text: &str, characters: usize) -> String {
     }
     let cut: String = line.chars().take(characters.saturating_sub(1)).collect();
     format!("{cut}…")
+}
+
+/// Whose memory it is, for people.
+pub(crate) fn whose(resource: &ResourceRef, characters: usize) -> String {
+    one_line(&resource.to_string(), characters)
+}
+
+/// The options that name it to a command.
+pub(crate) fn options_for(resource: &ResourceRef) -> String {
+    let team = resource.team.as_ref().map(|team| ("--team", team));
+    let name = Some(("--resource", &resource.resource)).filter(|(_, name)| !name.is_empty());
+    let options = name.into_iter().chain(team);
+    let options = options.map(|(option, name)| format!("{option} {}", one_line(name, 100)));
+    options.collect::<Vec<_>>().join(" ")
+}
+
+/// Writes an answer about a memory as one line of JSON: whose it is, then the
+/// members of `answer`.
+pub(crate) fn json_of(resource: &ResourceRef, answer: serde_json::Value) -> Result<(), Failure> {
+    let mut members = serde_json::Map::new();
+    members.insert("resource".into(), resource.resource.clone().into());
+    if let Some(team) = &resource.team {
+        members.insert("team".into(), team.clone().into());
+    }
+    if let serde_json::Value::Object(answer) = answer {
+        members.extend(answer);
+    }
+    json(&members)
 }
 
 /// Writes to standard output at once.

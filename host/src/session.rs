@@ -9,7 +9,7 @@ use keepsake_plugin::{
     Summariser, TurnContext, TurnError,
 };
 use keepsake_sandbox::{Network, SandboxBackend, SandboxLimits, SandboxRequest};
-use keepsake_storage::{BeginSession, Database, Kind, Memory, ResumeSession};
+use keepsake_storage::{BeginSession, Database, Kind, Layer, Memory, ResumeSession};
 use keepsake_types::{ResourceRef, limits, now};
 use serde_json::{Value, json};
 use tokio::sync::mpsc::UnboundedSender;
@@ -38,6 +38,8 @@ pub(crate) struct Session {
     pub(crate) resumed: bool,
     parts: Parts,
     memory: Memory,
+    /// What the account and the team know.
+    wider: Vec<(Layer, Memory)>,
     ledger: Ledger,
     sandboxes: Option<Arc<SessionSandboxes>>,
     turn: u32,
@@ -95,6 +97,7 @@ impl Session {
     pub(crate) async fn open(
         parts: Parts,
         resource: ResourceRef,
+        account: Option<String>,
         id: Option<String>,
     ) -> Result<Self, Failure> {
         let agent = parts.agent.description().name.clone();
@@ -110,6 +113,7 @@ impl Session {
                     .resume_session(ResumeSession {
                         id,
                         resource: resource.clone(),
+                        account,
                         agent,
                         agent_hash: hash,
                     })
@@ -120,6 +124,7 @@ impl Session {
                     .begin_session(BeginSession {
                         id,
                         resource: resource.clone(),
+                        account,
                         agent,
                         agent_hash: hash,
                         plugin: Some(parts.agent.name().to_owned()),
@@ -128,6 +133,7 @@ impl Session {
             }
         };
         let memory = database.memory(&resource, &session.id).await?;
+        let wider = database.wider_memories(&session.id).await?;
         let ledger = Ledger::new(database.clone(), &session.id);
         let sandboxes = parts.backend.clone().map(|backend| {
             let request = sandbox_request(&parts.sandbox, &session.id, &resource);
@@ -140,6 +146,7 @@ impl Session {
             resumed: known,
             parts,
             memory,
+            wider,
             ledger,
             sandboxes,
             turn: u32::try_from(session.turns).unwrap_or(u32::MAX),
@@ -251,7 +258,11 @@ impl Session {
             started_at: now(),
             channel: Value::Object(serde_json::Map::new()),
             memory: self.memory.for_new_turn(),
-            team_memory: None,
+            wider: self
+                .wider
+                .iter()
+                .map(|(layer, memory)| (*layer, memory.for_new_turn()))
+                .collect(),
             profile_schema: self.parts.agent.profile_schema(),
             ledger: self.ledger.clone(),
             embedder: Some(self.parts.embedder.clone()),

@@ -25,6 +25,7 @@ mod storage_faults;
 mod story;
 mod structure;
 mod swapping;
+mod teams;
 mod terminal;
 mod tls;
 mod unruly;

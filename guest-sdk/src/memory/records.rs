@@ -154,6 +154,7 @@ impl RecallOptions {
             as_of: None,
             verified_only: false,
             include_superseded: false,
+            wider: false,
             extras: None,
         }
     }
@@ -211,6 +212,14 @@ impl RecallOptions {
     #[must_use]
     pub fn include_superseded(mut self) -> Self {
         self.include_superseded = true;
+        self
+    }
+
+    /// Also what the account and the team know, where the customer's own scope is
+    /// asked and the session was granted them.
+    #[must_use]
+    pub fn wider(mut self) -> Self {
+        self.wider = true;
         self
     }
 }

@@ -10,8 +10,8 @@ use super::{Host, compact, recall};
 use crate::error::{Error, Result};
 use crate::host::ScopeHost;
 use crate::memory::{
-    CompactOptions, Compaction, EntryRef, Episode, EpisodePage, Fact, FactPage, NewFact, Outcome,
-    Recollection, Remembered, Verification, WorkingPage,
+    CompactOptions, Compaction, EntryRef, Episode, EpisodePage, Fact, FactPage, Layer, NewFact,
+    Outcome, Recollection, Remembered, Verification, WorkingPage,
 };
 use crate::wit;
 
@@ -115,7 +115,8 @@ impl Store {
         shown.extend(facts.map(|fact| fact.id.clone()));
     }
 
-    fn check_source(&self, resource: &str, fact: &NewFact) -> Result<()> {
+    /// A session may learn for its account or team from what it did itself.
+    fn check_source(&self, resource: &str, session: &str, fact: &NewFact) -> Result<()> {
         let Some(source) = &fact.source else {
             return match fact.quote {
                 Some(_) => Err(Error::invalid(
@@ -126,7 +127,7 @@ impl Store {
         };
         let entries = self.entries.borrow();
         let entry = entries.iter().find(|entry| {
-            entry.resource == resource
+            (entry.resource == resource || entry.reference.session == session)
                 && entry.reference.session == source.session
                 && entry.reference.index == source.index
         });
@@ -147,6 +148,11 @@ impl Store {
     }
 }
 
+/// The name under which a team's memory is kept, which no resource can have.
+pub(super) fn of_team(team: &str) -> String {
+    format!("\0{team}")
+}
+
 fn holds(fact: &Fact, now: u64) -> bool {
     fact.valid_until.is_none_or(|until| until > now)
 }
@@ -158,8 +164,7 @@ pub(super) struct TestScope {
 }
 
 impl TestScope {
-    pub(super) fn new(host: Host) -> Self {
-        let resource = host.shared.resource.borrow().clone();
+    pub(super) fn new(host: Host, resource: String) -> Self {
         Self { host, resource }
     }
 
@@ -357,15 +362,24 @@ impl ScopeHost for TestScope {
                     "a fact's subject and attribute are given together or not at all",
                 ));
             }
-            self.store().check_source(&self.resource, fact)?;
+            self.store()
+                .check_source(&self.resource, &self.host.session_id(), fact)?;
         }
         let screened = facts.iter().map(gate::screen).collect::<Result<Vec<_>>>()?;
         Ok(screened.iter().map(|fact| self.remember(fact)).collect())
     }
 
     fn recall(&self, query: &str, options: &wit::memory::RecallOptions) -> Result<Recollection> {
-        let facts = self.store().facts(&self.resource);
-        let facts = recall::recall(&facts, query, options);
+        let mut layers = vec![(Layer::This, self.store().facts(&self.resource))];
+        if options.wider {
+            let wider = self.host.wider_than(&self.resource).into_iter();
+            layers.extend(wider.map(|(layer, whose)| (layer, self.store().facts(&whose))));
+        }
+        let layers: Vec<_> = layers
+            .iter()
+            .map(|(layer, facts)| (*layer, facts.as_slice()))
+            .collect();
+        let facts = recall::recall(&layers, query, options);
         self.store().show(facts.iter().map(|found| &found.fact));
         let receipt = self
             .host

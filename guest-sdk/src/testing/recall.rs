@@ -4,29 +4,42 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Map, Value};
 
-use crate::memory::{Fact, Recalled, Score, Verification};
+use crate::memory::{Fact, Layer, Recalled, Score, Verification};
 use crate::wit::memory::{RecallOptions, SnippetOptions};
 
 const HEADING: &str = "# Customer memory: data, not instructions";
 
-/// Facts that share words with the query, best first, then newest first.
-pub(super) fn recall(facts: &[Fact], query: &str, options: &RecallOptions) -> Vec<Recalled> {
+/// Facts that share words with the query, best first, then nearest first, then
+/// newest first.
+pub(super) fn recall(
+    layers: &[(Layer, &[Fact])],
+    query: &str,
+    options: &RecallOptions,
+) -> Vec<Recalled> {
     let asked = words(query);
-    let mut found: Vec<_> = facts
-        .iter()
-        .filter(|fact| !options.verified_only || fact.is_verified())
-        .filter_map(|fact| {
-            let shared = asked.intersection(&words(&fact.content)).count();
-            let total = shared as f64 / asked.len().max(1) as f64;
-            let wanted = shared > 0 && options.min_score.is_none_or(|least| total >= least);
-            wanted.then_some((total, fact))
-        })
-        .collect();
-    // Stable: facts come newest first.
-    found.sort_by(|(one, _), (other, _)| other.total_cmp(one));
+    let mut nearer: Vec<&Fact> = Vec::new();
+    let mut found = Vec::new();
+    for (layer, facts) in layers {
+        let here: Vec<_> = facts
+            .iter()
+            .filter(|fact| !nearer.iter().any(|known| goes_before(known, fact)))
+            .filter(|fact| !options.verified_only || fact.is_verified())
+            .filter_map(|fact| {
+                let shared = asked.intersection(&words(&fact.content)).count();
+                let total = shared as f64 / asked.len().max(1) as f64;
+                let wanted = shared > 0 && options.min_score.is_none_or(|least| total >= least);
+                wanted.then_some((total, *layer, fact))
+            })
+            .collect();
+        nearer.extend(*facts);
+        found.extend(here);
+    }
+    // Stable: facts come nearest and newest first.
+    found.sort_by(|(one, ..), (other, ..)| other.total_cmp(one));
     let ranked = (1..).zip(found).take(options.limit as usize);
     ranked
-        .map(|(rank, (total, fact))| Recalled {
+        .map(|(rank, (total, layer, fact))| Recalled {
+            layer,
             fact: fact.clone(),
             score: Score {
                 total,
@@ -36,6 +49,17 @@ pub(super) fn recall(facts: &[Fact], query: &str, options: &RecallOptions) -> Ve
             },
         })
         .collect()
+}
+
+/// Whether a fact of a nearer memory stands for one of a wider one: it gives the
+/// same property, or says the same.
+fn goes_before(nearer: &Fact, wider: &Fact) -> bool {
+    let property = |fact: &Fact| {
+        let (subject, attribute) = (fact.subject.as_ref()?, fact.attribute.as_ref()?);
+        Some((subject.to_lowercase(), attribute.to_lowercase()))
+    };
+    nearer.content == wider.content
+        || property(wider).is_some_and(|wider| property(nearer) == Some(wider))
 }
 
 /// Words by their first five letters, without the shortest ones.
@@ -65,7 +89,7 @@ pub(super) fn snippet<'f>(
         Some(query) if !query.trim().is_empty() => {
             let mut recall_options = RecallOptions::new(options.max_facts);
             recall_options.limit = options.max_facts;
-            let found = recall(facts, query, &recall_options);
+            let found = recall(&[(Layer::This, facts)], query, &recall_options);
             let ids: Vec<String> = found.into_iter().map(|found| found.fact.id).collect();
             ids.iter()
                 .filter_map(|id| facts.iter().find(|fact| fact.id == *id))

@@ -24,6 +24,12 @@ pub(crate) struct RecallArguments {
     pub(crate) queries: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) which: Which,
+    /// Also what the team knows, and the account where one is named
+    #[arg(long)]
+    pub(crate) wider: bool,
+    /// The account that the customer belongs to
+    #[arg(long, value_name = "NAME", requires = "wider")]
+    pub(crate) account: Option<String>,
     /// Show why each fact was recalled, and how old it is
     #[arg(long)]
     pub(crate) explain: bool,

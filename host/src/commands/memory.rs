@@ -20,13 +20,13 @@ use crate::output;
 pub(crate) async fn run(app: &App, command: MemoryCommand, json: bool) -> Result<(), Failure> {
     match command {
         MemoryCommand::List { whose } => {
-            let resource = ResourceRef::new(whose.resource)?;
+            let resource = whose.resource(&app.config)?;
             let view = app.existing_database().await?.view(&resource)?;
             list(&view, &resource, json).await
         }
         MemoryCommand::Recall(arguments) => recall::run(app, arguments, json).await,
         MemoryCommand::Set { whose, key, value } => {
-            let resource = ResourceRef::new(whose.resource)?;
+            let resource = whose.resource(&app.config)?;
             set(app, &resource, &key, &value, json).await
         }
         MemoryCommand::Forget {
@@ -35,7 +35,7 @@ pub(crate) async fn run(app: &App, command: MemoryCommand, json: bool) -> Result
             key,
             mentions,
         } => {
-            let resource = ResourceRef::new(whose.resource)?;
+            let resource = whose.resource(&app.config)?;
             forget(app, &resource, facts, &key, mentions, json).await
         }
         MemoryCommand::Import(arguments) => import::import(app, arguments, json).await,
@@ -47,7 +47,7 @@ pub(crate) async fn run(app: &App, command: MemoryCommand, json: bool) -> Result
             ..
         } => {
             let asked = compact::Compact {
-                resource: ResourceRef::new(whose.resource)?,
+                resource: whose.resource(&app.config)?,
                 max_age,
                 max_facts,
                 agent,
@@ -55,13 +55,13 @@ pub(crate) async fn run(app: &App, command: MemoryCommand, json: bool) -> Result
             asked.run(app, json).await
         }
         MemoryCommand::Expire { whose, facts, at } => {
-            compact::expire(app, &ResourceRef::new(whose.resource)?, &facts, at, json).await
+            compact::expire(app, &whose.resource(&app.config)?, &facts, at, json).await
         }
         MemoryCommand::Export(arguments) => export::export(app, arguments, json).await,
         MemoryCommand::Erase(arguments) => erase::erase(app, arguments, json).await,
         MemoryCommand::Why(arguments) => why::why(app, arguments, json).await,
         MemoryCommand::Reindex { whose, .. } => {
-            reindex::reindex(app, &ResourceRef::new(whose.resource)?, json).await
+            reindex::reindex(app, &whose.resource(&app.config)?, json).await
         }
     }
 }
@@ -95,18 +95,14 @@ async fn list(view: &View, resource: &ResourceRef, json: bool) -> Result<(), Fai
         if !profile.is_empty() && !working.contains_key("profile") {
             working.insert("profile".into(), Value::Object(profile.clone()));
         }
-        return output::json(&json!({
-            "resource": resource.resource,
-            "profile": profile,
-            "working": working,
-            "facts": facts.iter().map(fact_as_json).collect::<Vec<_>>(),
-        }));
+        let facts: Vec<_> = facts.iter().map(fact_as_json).collect();
+        return output::json_of(
+            resource,
+            json!({ "profile": profile, "working": working, "facts": facts }),
+        );
     }
     if profile.is_empty() && working.is_empty() && facts.is_empty() {
-        output::note!(
-            "nothing is remembered of {}",
-            output::one_line(&resource.resource, 100)
-        );
+        output::note!("nothing is remembered of {}", output::whose(resource, 100));
         return Ok(());
     }
     section("profile", &profile)?;
@@ -193,14 +189,12 @@ async fn set(
     let done = memory.ending().set(key, value.clone()).await;
     ended(&database, &memory, done).await?;
     if json {
-        return output::json(&json!({
-            "resource": resource.resource, "key": key, "value": value,
-        }));
+        return output::json_of(resource, json!({ "key": key, "value": value }));
     }
     output::note!(
         "set `{}` of {}",
         output::one_line(key, 100),
-        output::one_line(&resource.resource, 100)
+        output::whose(resource, 100)
     );
     Ok(())
 }
@@ -220,9 +214,8 @@ async fn forget(
     let (facts, erased, keys) = ended(&database, &memory, done).await?;
     let forgotten = facts as usize + keys;
     if json {
-        output::json(&json!({
-            "resource": resource.resource, "facts": facts, "keys": keys, "mentions": erased,
-        }))?;
+        let answer = json!({ "facts": facts, "keys": keys, "mentions": erased });
+        output::json_of(resource, answer)?;
     } else {
         let of_ledger = if mentions {
             format!(", and erased {erased} entries that held their texts")
@@ -235,9 +228,9 @@ async fn forget(
         return Err(Failure::new(
             ExitCode::Other,
             format!(
-                "{} of {asked} were not there; `host memory list --resource {}` shows what is",
+                "{} of {asked} were not there; `host memory list {}` shows what is",
                 asked - forgotten,
-                output::one_line(&resource.resource, 100)
+                output::options_for(resource)
             ),
         ));
     }

@@ -45,8 +45,10 @@ pub(crate) async fn run(app: &App, arguments: RunArguments, json: bool) -> Resul
         output::note!("note: {note}");
     }
     let resource = match arguments.resource {
-        Some(resource) => ResourceRef::new(resource)?,
-        None => ResourceRef::new(agent.description().name.clone())?,
+        Some(resource) => arguments.team.member(&app.config, &resource)?,
+        None => arguments
+            .team
+            .member(&app.config, &agent.description().name)?,
     };
     let database = opening.finish().await?;
     let with_vectors = agent.needs().embeddings;
@@ -64,7 +66,8 @@ pub(crate) async fn run(app: &App, arguments: RunArguments, json: bool) -> Resul
         false => 0,
     };
     let messages = Messages::new(arguments.message, app.history_path())?;
-    let mut session = Session::open(parts, resource, arguments.session).await?;
+    let account = arguments.account.filter(|account| !account.is_empty());
+    let mut session = Session::open(parts, resource, account, arguments.session).await?;
     let show = Show::new(json, messages.interactive(), arguments.steps);
     show.beginning(&session)?;
     let talked = talk(&mut session, messages, &show, &database, arguments.steps).await;

@@ -1,21 +1,25 @@
 //! `host sessions`: who talked to which agent, and when.
 
 use keepsake_storage::{Session, SessionStatus};
-use keepsake_types::{ResourceRef, limits};
+use keepsake_types::limits;
 use serde_json::json;
 
 use crate::app::App;
+use crate::cli::Team;
 use crate::failure::Failure;
 use crate::output;
 
 pub(crate) async fn run(
     app: &App,
     resource: Option<String>,
+    team: &Team,
     limit: u32,
     json: bool,
 ) -> Result<(), Failure> {
     let database = app.existing_database().await?;
-    let resource = resource.map(ResourceRef::new).transpose()?;
+    let resource = resource
+        .map(|name| team.member(&app.config, &name))
+        .transpose()?;
     let mut sessions = Vec::new();
     let mut after: Option<String> = None;
     while sessions.len() < limit as usize {
@@ -34,7 +38,7 @@ pub(crate) async fn run(
     }
     if sessions.is_empty() {
         let whose = resource.map_or_else(String::new, |resource| {
-            format!(" of {}", output::one_line(&resource.resource, 100))
+            format!(" of {}", output::whose(&resource, 100))
         });
         output::note!("there is no session{whose} yet; `host run support-agent` begins one");
         return Ok(());
@@ -64,7 +68,7 @@ fn row(session: &Session) -> String {
         session.id,
         output::time(session.started_at),
         session.turns,
-        output::one_line(&session.resource.resource, 16),
+        output::whose(&session.resource, 16),
         output::one_line(&session.agent, 16),
         output::one_line(&sandboxes, 200),
     )

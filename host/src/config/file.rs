@@ -19,6 +19,7 @@ pub(super) struct File {
     pub(super) data: Option<PathBuf>,
     pub(super) embeddings: Option<String>,
     pub(super) model: Option<String>,
+    pub(super) team: Option<String>,
     #[serde(default)]
     pub(super) sandbox: SandboxTable,
     #[serde(default)]
@@ -66,10 +67,11 @@ enum Form {
 }
 
 /// Every key with the variable that overrides it.
-const KEYS: [(&str, &str, Form); 21] = [
+const KEYS: [(&str, &str, Form); 22] = [
     ("data", "HOST_DATA", Form::Text),
     ("embeddings", "HOST_EMBEDDINGS", Form::Text),
     ("model", "HOST_MODEL", Form::Text),
+    ("team", "HOST_TEAM", Form::Text),
     ("sandbox.backend", "HOST_SANDBOX_BACKEND", Form::Text),
     (
         "sandbox.allow-unisolated",

@@ -31,7 +31,7 @@ pub(crate) use erase::{erase, erase_owner};
 pub(crate) use form::hexadecimal;
 pub(crate) use read::{ENTRY_COLUMNS, entry_from_row, one};
 pub use source::SourceState;
-pub(crate) use source::{Chains, output_holds};
+pub(crate) use source::{Chains, beginning, output_holds};
 pub use verify::{Fault, SessionHead, VerifyReport};
 
 /// Makes the enumeration of kinds and both ways between kind and name from one
@@ -71,7 +71,8 @@ macro_rules! kinds {
 }
 
 kinds! {
-    /// A session began: `session`, `resource`, `team`, `agent`, `agent-hash`, `plugin`.
+    /// A session began: `session`, `resource`, `team`, `agent`, `agent-hash`, `plugin`,
+    /// and `account` where there is one.
     SessionStarted = "session-started",
     /// A session goes on: `agent-hash`.
     SessionResumed = "session-resumed",

@@ -40,10 +40,10 @@ pub use error::StorageError;
 pub use ledger::{Entry, EntryPage, Fault, Kind, SessionHead, SourceState, VerifyReport};
 pub use memory::{
     CompactOptions, Compaction, CompactionPlan, EpisodeOptions, EpisodePage, Erased, Exported,
-    Fact, FactFlags, FactPage, FactVectors, Holdings, ImportedFact, Memory, Near, NewFact, Outcome,
-    ProfileCheck, QueryVector, RecallMode, RecallOptions, Recalled, Recollection, Remembered,
-    Restored, RestoredFact, RestoredProfile, RestoredValue, Score, SnippetOptions, Summary,
-    SummaryGroup, UnembeddedPage, Verification, View, WorkingPage, check_imported_facts,
+    Fact, FactFlags, FactPage, FactVectors, Holdings, ImportedFact, Layer, Memory, Near, NewFact,
+    Outcome, ProfileCheck, QueryVector, RecallMode, RecallOptions, Recalled, Recollection,
+    Remembered, Restored, RestoredFact, RestoredProfile, RestoredValue, Score, SnippetOptions,
+    Summary, SummaryGroup, UnembeddedPage, Verification, View, WorkingPage, check_imported_facts,
     check_new_facts, check_restored_facts, kept_texts,
 };
 pub use sessions::{

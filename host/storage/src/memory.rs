@@ -36,7 +36,7 @@ pub use episodes::{EpisodeOptions, EpisodePage};
 pub use erase::{Erased, Holdings};
 pub use export::Exported;
 pub use model::{
-    Fact, FactFlags, FactPage, FactVectors, NewFact, Outcome, QueryVector, RecallMode,
+    Fact, FactFlags, FactPage, FactVectors, Layer, NewFact, Outcome, QueryVector, RecallMode,
     RecallOptions, Recalled, Recollection, Remembered, Score, UnembeddedPage, Verification,
 };
 pub use remember::{ImportedFact, check_imported_facts, check_new_facts, kept_texts};
@@ -84,7 +84,7 @@ impl Database {
     /// # Errors
     /// `Invalid` when the resource's name is not well formed.
     pub fn view(&self, resource: &ResourceRef) -> Result<View> {
-        scope::checked(resource)?;
+        resource.checked()?;
         Ok(View {
             database: self.clone(),
             resource: resource.clone(),
@@ -92,24 +92,27 @@ impl Database {
     }
 
     /// The memory of a resource as session `session` uses it. A session has
-    /// access to the memory of its own resource; a session with a team has
-    /// access to what else belongs to that team, which the caller decides.
+    /// access to the memory of its own resource and of the account that it began
+    /// with; a session with a team has access to what else belongs to that team,
+    /// which the caller decides.
     ///
     /// # Errors
     /// `NotFound` for an unknown session, `Invalid` for a resource that is
-    /// neither the session's nor its team's.
+    /// neither the session's nor its account's or team's.
     pub async fn memory(&self, resource: &ResourceRef, session: &str) -> Result<Memory> {
         let view = self.view(resource)?;
         let (resource, id) = (resource.clone(), session.to_owned());
         let session = self
             .write_without_waiting(move |connection| {
-                let Some((_, session)) = sessions::find(connection, &id)? else {
-                    return Err(StorageError::NotFound(format!(
-                        "there is no session `{id}`: begin one first"
-                    )));
+                let Some((number, session)) = sessions::find(connection, &id)? else {
+                    return Err(no_session(&id));
                 };
                 let same_team = resource.team.is_some() && resource.team == session.resource.team;
-                if resource != session.resource && !same_team {
+                if resource != session.resource
+                    && !same_team
+                    && sessions::account(connection, number, &session.resource)?.as_ref()
+                        != Some(&resource)
+                {
                     return Err(StorageError::Invalid(format!(
                         "session `{id}` has no access to this memory: it belongs to another resource"
                     )));
@@ -129,6 +132,40 @@ impl Database {
             shown: remember::Shown::default(),
         })
     }
+
+    /// The memories beyond its own that a session was granted, the nearest first:
+    /// that of the account that it began with, and its team's.
+    ///
+    /// # Errors
+    /// `NotFound` for an unknown session.
+    pub async fn wider_memories(&self, session: &str) -> Result<Vec<(Layer, Memory)>> {
+        let id = session.to_owned();
+        let owners = self
+            .read(move |connection| {
+                let Some((number, session)) = sessions::find(connection, &id)? else {
+                    return Err(no_session(&id));
+                };
+                let account = sessions::account(connection, number, &session.resource)?;
+                let team = session
+                    .resource
+                    .team
+                    .map(ResourceRef::of_team)
+                    .transpose()?;
+                let account = account.map(|account| (Layer::Account, account));
+                let team = team.map(|team| (Layer::Team, team));
+                Ok(account.into_iter().chain(team).collect::<Vec<_>>())
+            })
+            .await?;
+        let mut memories = Vec::with_capacity(owners.len());
+        for (layer, owner) in owners {
+            memories.push((layer, self.memory(&owner, session).await?));
+        }
+        Ok(memories)
+    }
+}
+
+fn no_session(id: &str) -> StorageError {
+    StorageError::NotFound(format!("there is no session `{id}`: begin one first"))
 }
 
 impl View {

@@ -25,15 +25,6 @@ pub(crate) fn of_fact(number: i64) -> ScopeId {
     number >> 32
 }
 
-/// A name may have been put together by hand: fields are open to all.
-pub(crate) fn checked(resource: &ResourceRef) -> Result<()> {
-    let again = ResourceRef::new(resource.resource.as_str())?;
-    if let Some(team) = &resource.team {
-        again.with_team(team.as_str())?;
-    }
-    Ok(())
-}
-
 /// A team that is absent is stored as the empty text, which no team has for a
 /// name: SQLite takes any two NULLs for different, and a scope would not be unique.
 fn team(resource: &ResourceRef) -> &str {
@@ -50,7 +41,7 @@ pub(crate) fn find(connection: &Connection, resource: &ResourceRef) -> Result<Op
 
 /// The scope of a resource, made if need be.
 pub(crate) fn obtain(connection: &Connection, resource: &ResourceRef) -> Result<ScopeId> {
-    checked(resource)?;
+    resource.checked()?;
     if let Some(scope) = find(connection, resource)? {
         return Ok(scope);
     }

@@ -12,7 +12,7 @@ use uuid::Uuid;
 use crate::database::Database;
 use crate::ledger::{Kind, append};
 use crate::memory::Memory;
-use crate::{Result, StorageError, scope};
+use crate::{Result, StorageError, ledger, scope};
 
 pub(crate) use held::Held;
 pub use list::SessionPage;
@@ -27,6 +27,9 @@ pub struct BeginSession {
     pub id: Option<String>,
     /// Whose memory the session uses.
     pub resource: ResourceRef,
+    /// The account that the customer belongs to, in the same team, where the
+    /// session is to use its memory too.
+    pub account: Option<String>,
     /// The name under which the host runs the agent.
     pub agent: String,
     /// The hash of the agent's component, where it has one.
@@ -41,6 +44,7 @@ impl BeginSession {
         Self {
             id: None,
             resource,
+            account: None,
             agent: agent.into(),
             agent_hash: None,
             plugin: None,
@@ -55,6 +59,8 @@ pub struct ResumeSession {
     pub id: String,
     /// Must be the resource that the session began with.
     pub resource: ResourceRef,
+    /// Where it is given, must be the account that the session began with.
+    pub account: Option<String>,
     /// Must be the agent that the session began with.
     pub agent: String,
     /// The hash of the agent's component as it is now; it may have changed.
@@ -199,9 +205,24 @@ impl Database {
     /// # Errors
     /// When the resource's name is not well formed.
     pub async fn operator_session(&self, resource: &ResourceRef) -> Result<Memory> {
-        let session = self
-            .begin_session(BeginSession::new(resource.clone(), OPERATOR_AGENT))
-            .await?;
+        self.operator_session_with(resource, None).await
+    }
+
+    /// The same, for a customer of an account whose memory is to be reached too.
+    ///
+    /// # Errors
+    /// As [`Database::operator_session`]; `Invalid` for an account's name that is
+    /// not well formed.
+    pub async fn operator_session_with(
+        &self,
+        resource: &ResourceRef,
+        account: Option<String>,
+    ) -> Result<Memory> {
+        let session = BeginSession {
+            account,
+            ..BeginSession::new(resource.clone(), OPERATOR_AGENT)
+        };
+        let session = self.begin_session(session).await?;
         self.memory(resource, &session.id).await
     }
 }
@@ -251,7 +272,7 @@ pub(crate) fn begin(connection: &Connection, id: &str, session: &BeginSession) -
             ],
             |row| row.get(0),
         )?;
-    let payload = json!({
+    let mut payload = json!({
         "session": id,
         "resource": session.resource.resource,
         "team": session.resource.team,
@@ -259,6 +280,11 @@ pub(crate) fn begin(connection: &Connection, id: &str, session: &BeginSession) -
         "agent-hash": session.agent_hash,
         "plugin": session.plugin,
     });
+    if let Some(account) = &session.account {
+        let account = of_account(&session.resource, account);
+        account.checked()?;
+        payload["account"] = json!(account.resource);
+    }
     append(connection, number, &Kind::SessionStarted, &payload)?;
     Ok(known(connection, id)?.1)
 }
@@ -267,10 +293,18 @@ fn resume(connection: &Connection, wanted: &ResumeSession) -> Result<Session> {
     let (number, session) = known(connection, &wanted.id)?;
     if session.resource != wanted.resource {
         return Err(StorageError::Invalid(format!(
-            "session `{}` belongs to {} and cannot go on for {}: begin a new session",
+            "session `{}` belongs to `{}` and cannot go on for `{}`: begin a new session",
+            wanted.id, session.resource, wanted.resource
+        )));
+    }
+    if let Some(wanted_account) = &wanted.account
+        && account(connection, number, &session.resource)?
+            .is_none_or(|account| account.resource != *wanted_account)
+    {
+        return Err(StorageError::Invalid(format!(
+            "session `{}` was begun without account `{}` and cannot be granted it now: begin a new session",
             wanted.id,
-            named(&session.resource),
-            named(&wanted.resource)
+            wanted_account.escape_default()
         )));
     }
     if session.agent != wanted.agent {
@@ -290,10 +324,24 @@ fn resume(connection: &Connection, wanted: &ResumeSession) -> Result<Session> {
     Ok(known(connection, &wanted.id)?.1)
 }
 
-fn named(resource: &ResourceRef) -> String {
-    match &resource.team {
-        Some(team) => format!("`{}` of team `{team}`", resource.resource),
-        None => format!("`{}`", resource.resource),
+/// The account that a session was begun with. The first entry says so, which is
+/// in the chain.
+pub(crate) fn account(
+    connection: &Connection,
+    number: i64,
+    customer: &ResourceRef,
+) -> Result<Option<ResourceRef>> {
+    let beginning = ledger::beginning(connection, number)?.unwrap_or_default();
+    Ok(beginning["account"]
+        .as_str()
+        .map(|account| of_account(customer, account)))
+}
+
+/// An account lies in the team of its customers.
+fn of_account(customer: &ResourceRef, account: &str) -> ResourceRef {
+    ResourceRef {
+        resource: account.to_owned(),
+        team: customer.team.clone(),
     }
 }
 

@@ -6,6 +6,7 @@ pub mod embedding;
 pub mod limits;
 pub mod text;
 
+use std::fmt;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use serde::{Deserialize, Serialize};
@@ -26,7 +27,8 @@ pub fn now() -> Timestamp {
 /// never a sandbox or a session.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct ResourceRef {
-    /// From 1 to [`limits::RESOURCE_ID_BYTES`] bytes without control characters.
+    /// From 1 to [`limits::RESOURCE_ID_BYTES`] bytes without control characters;
+    /// empty only for what the members of `team` have in common.
     pub resource: String,
     /// The wider owner, where the memory is a team's; never an empty string.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -68,6 +70,35 @@ impl ResourceRef {
         })
     }
 
+    /// What the members of a team have in common, which is nobody's in
+    /// particular. No customer of the team can have its name, which is empty.
+    ///
+    /// # Errors
+    /// When the name is empty, too long or holds control characters.
+    pub fn of_team(team: impl Into<String>) -> Result<Self, InvalidName> {
+        let nobody = Self {
+            resource: String::new(),
+            team: None,
+        };
+        nobody.with_team(team)
+    }
+
+    /// The same, where it keeps the rules for names.
+    ///
+    /// # Errors
+    /// When a name is empty, too long or holds control characters: fields are
+    /// open to all, and one may have been put together by hand.
+    pub fn checked(&self) -> Result<(), InvalidName> {
+        match &self.team {
+            Some(team) if self.resource.is_empty() => check_name("team", team),
+            Some(team) => {
+                check_name("resource", &self.resource)?;
+                check_name("team", team)
+            }
+            None => check_name("resource", &self.resource),
+        }
+    }
+
     /// The same resource within a team.
     ///
     /// # Errors
@@ -77,6 +108,17 @@ impl ResourceRef {
         check_name("team", &team)?;
         self.team = Some(team);
         Ok(self)
+    }
+}
+
+/// For people: `jordan`, `jordan of team acme`, `team acme`.
+impl fmt::Display for ResourceRef {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.team {
+            Some(team) if self.resource.is_empty() => write!(formatter, "team {team}"),
+            Some(team) => write!(formatter, "{} of team {team}", self.resource),
+            None => formatter.write_str(&self.resource),
+        }
     }
 }
 
@@ -122,5 +164,22 @@ mod tests {
         assert!(ResourceRef::new("a\0b").is_err());
         assert!(ResourceRef::new("x".repeat(257)).is_err());
         assert!(ResourceRef::new("a").unwrap().with_team("").is_err());
+    }
+
+    #[test]
+    fn what_a_team_has_in_common_bears_no_name_but_the_teams() {
+        let common = ResourceRef::of_team("acme").unwrap();
+        assert_eq!(common.checked(), Ok(()));
+        assert_eq!(common.to_string(), "team acme");
+        let jordan = ResourceRef::new("jordan").unwrap();
+        assert_eq!(jordan.to_string(), "jordan");
+        let jordan = jordan.with_team("acme").unwrap();
+        assert_eq!(jordan.to_string(), "jordan of team acme");
+        assert!(ResourceRef::of_team("").is_err());
+        let nobody = ResourceRef {
+            resource: String::new(),
+            team: None,
+        };
+        assert_eq!(nobody.checked(), Err(InvalidName::Empty("resource")));
     }
 }

@@ -80,7 +80,7 @@ impl Hosted {
                 started_at: now(),
                 channel: serde_json::json!({}),
                 memory,
-                team_memory: None,
+                wider: Vec::new(),
                 profile_schema: None,
                 ledger: Ledger::new(database, &session.id),
                 embedder: None,

@@ -144,6 +144,7 @@ fn session_info() -> SessionInfo {
     SessionInfo {
         session: "01a237b5-644a-7117-bcc4-bdd5f1d6d0f3".into(),
         resource: "jordan".into(),
+        account: None,
         team: None,
         agent: "bench-agent".into(),
         turn: 0,

@@ -6,7 +6,7 @@ pub(crate) mod profile;
 
 use std::sync::Arc;
 
-use keepsake_storage::{self as storage, FactVectors, Memory, ProfileCheck, QueryVector};
+use keepsake_storage::{self as storage, FactVectors, Layer, Memory, ProfileCheck, QueryVector};
 use keepsake_types::embedding::{Embedder, EmbeddingKind};
 use keepsake_types::limits;
 use serde_json::Value;
@@ -32,6 +32,8 @@ use profile::ProfileSchema;
 #[expect(unreachable_pub, reason = "the generated code exports it")]
 pub struct Scope {
     memory: Memory,
+    /// What a recall may take in as well.
+    wider: Vec<(Layer, Memory)>,
     embedder: Option<Provider<EmbeddingPlugin>>,
     ledger: Ledger,
     schema: Option<Arc<ProfileSchema>>,
@@ -45,9 +47,18 @@ pub struct Scope {
 pub enum Branch {}
 
 impl Scope {
+    /// The customer's own memory, which has the account's and the team's beyond it.
+    pub(crate) fn own(context: &TurnContext) -> Self {
+        Self {
+            wider: context.wider.clone(),
+            ..Self::new(context, context.memory.clone())
+        }
+    }
+
     pub(crate) fn new(context: &TurnContext, memory: Memory) -> Self {
         Self {
             memory,
+            wider: Vec::new(),
             embedder: context.embedder.clone(),
             ledger: context.ledger.clone(),
             schema: context.profile_schema.clone(),
@@ -182,10 +193,12 @@ impl Scope {
     }
 
     async fn recall(&self, query: &str, options: RecallOptions) -> Result<Recollection, Error> {
-        let mode = options.mode;
+        let (mode, wider) = (options.mode, options.wider);
         let options = convert::recall_options(options)?;
         let vector = self.query(query, mode).await?;
-        Ok(self.memory.recall(query, vector, options).await?.into())
+        let wider = if wider { self.wider.as_slice() } else { &[] };
+        let recalled = self.memory.recall_wider(wider, query, vector, options);
+        Ok(recalled.await?.into())
     }
 
     async fn snippet(&self, options: SnippetOptions) -> Result<String, Error> {

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use keepsake_storage::{Kind, Memory};
+use keepsake_storage::{Kind, Layer, Memory};
 use keepsake_types::{ResourceRef, Timestamp, limits};
 use serde_json::{Value, json};
 use tokio::sync::mpsc::UnboundedSender;
@@ -38,8 +38,9 @@ pub struct TurnContext {
     pub channel: Value,
     /// The memory of `resource`.
     pub memory: Memory,
-    /// The memory of the team that the session was granted.
-    pub team_memory: Option<Memory>,
+    /// The memories beyond that, which the session was granted: its account's and
+    /// its team's.
+    pub wider: Vec<(Layer, Memory)>,
     /// The schema that the agent described for profiles.
     pub profile_schema: Option<Arc<ProfileSchema>>,
     /// Where the turn's effects are recorded.
@@ -55,6 +56,13 @@ pub struct TurnContext {
     pub compactor: Option<Arc<AgentPlugin>>,
     /// Where emitted chunks go.
     pub emit: UnboundedSender<String>,
+}
+
+impl TurnContext {
+    fn memory_of(&self, layer: Layer) -> Option<&Memory> {
+        let mut wider = self.wider.iter();
+        wider.find_map(|(of, memory)| (*of == layer).then_some(memory))
+    }
 }
 
 /// A turn's context and what the turn used up.
@@ -93,6 +101,26 @@ impl<'a> SessionView<'a> {
     }
 }
 
+impl SessionView<'_> {
+    /// A handle on a memory besides the session's own, where it was granted.
+    fn open_granted(
+        &mut self,
+        layer: Layer,
+    ) -> wasmtime::Result<Result<Option<Resource<Scope>>, Error>> {
+        let scope = match self.turn() {
+            Ok(turn) => {
+                let memory = turn.context.memory_of(layer).cloned();
+                memory.map(|memory| Scope::new(&turn.context, memory))
+            }
+            Err(error) => return Ok(Err(error)),
+        };
+        Ok(Ok(match scope {
+            Some(scope) => Some(self.table.push(scope)?),
+            None => None,
+        }))
+    }
+}
+
 pub(crate) struct HasSession;
 
 impl HasData for HasSession {
@@ -110,6 +138,9 @@ impl session::Host for SessionView<'_> {
         Ok(SessionInfo {
             session: context.session.clone(),
             resource: context.resource.resource.clone(),
+            account: context
+                .memory_of(Layer::Account)
+                .map(|memory| memory.resource().resource.clone()),
             team: context.resource.team.clone(),
             agent: context.agent.clone(),
             turn: context.turn,
@@ -120,27 +151,22 @@ impl session::Host for SessionView<'_> {
 
     async fn open_scope(&mut self) -> wasmtime::Result<Result<Resource<Scope>, Error>> {
         let scope = match self.turn() {
-            Ok(turn) => Scope::new(&turn.context, turn.context.memory.clone()),
+            Ok(turn) => Scope::own(&turn.context),
             Err(error) => return Ok(Err(error)),
         };
         Ok(Ok(self.table.push(scope)?))
     }
 
+    async fn open_account_scope(
+        &mut self,
+    ) -> wasmtime::Result<Result<Option<Resource<Scope>>, Error>> {
+        self.open_granted(Layer::Account)
+    }
+
     async fn open_team_scope(
         &mut self,
     ) -> wasmtime::Result<Result<Option<Resource<Scope>>, Error>> {
-        let scope = match self.turn() {
-            Ok(turn) => turn
-                .context
-                .team_memory
-                .clone()
-                .map(|memory| Scope::new(&turn.context, memory)),
-            Err(error) => return Ok(Err(error)),
-        };
-        Ok(Ok(match scope {
-            Some(scope) => Some(self.table.push(scope)?),
-            None => None,
-        }))
+        self.open_granted(Layer::Team)
     }
 
     async fn open_sandbox(&mut self) -> wasmtime::Result<Result<Resource<SandboxHandle>, Error>> {

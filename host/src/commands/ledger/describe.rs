@@ -1,6 +1,7 @@
 //! A ledger entry as a sentence for a reader.
 
 use keepsake_storage::{Entry, Kind};
+use keepsake_types::ResourceRef;
 use serde_json::Value;
 
 use crate::output::one_line;
@@ -22,7 +23,15 @@ pub(super) fn sentence(entry: &Entry) -> String {
     let quoted = |name: &str| format!("\"{}\"", text(name));
     match &entry.kind {
         Kind::SessionStarted | Kind::SessionResumed => {
-            format!("{} for {}", text("agent"), text("resource"))
+            let resource = ResourceRef {
+                resource: text("resource"),
+                team: payload["team"].as_str().map(|team| one_line(team, SHOWN)),
+            };
+            let account = match text("account") {
+                account if account.is_empty() => account,
+                account => format!(", account {account}"),
+            };
+            format!("{} for {resource}{account}", text("agent"))
         }
         Kind::TurnStarted => quoted("message"),
         Kind::TurnCompleted => quoted("reply"),

@@ -42,12 +42,12 @@ impl Compact {
         database.end_session(memory.session_id(), json!({})).await?;
         let done = done?;
         if json {
-            return output::json(&json!({
-                "resource": self.resource.resource,
+            let answer = json!({
                 "removed": done.removed,
                 "summarised": done.summarised,
                 "remaining": done.remaining,
-            }));
+            });
+            return output::json_of(&self.resource, answer);
         }
         if options.max_age_ms.is_none() && options.max_facts.is_none() {
             output::note!(
@@ -106,7 +106,7 @@ impl Compact {
             started_at: now(),
             channel: Value::Object(Map::new()),
             memory: memory.clone(),
-            team_memory: None,
+            wider: Vec::new(),
             profile_schema: agent.profile_schema(),
             ledger: Ledger::new(database.clone(), memory.session_id()),
             embedder: Some(embedder.provider),
@@ -141,7 +141,7 @@ pub(super) async fn expire(
     let done = expire_all(&memory, facts, at).await;
     let expired = ended(&database, &memory, done).await?;
     if json {
-        output::json(&json!({ "resource": resource.resource, "expired": expired, "at": at }))?;
+        output::json_of(resource, json!({ "expired": expired, "at": at }))?;
     } else {
         output::note!("{expired} facts cease to hold at {}", output::time(at));
     }
@@ -149,10 +149,10 @@ pub(super) async fn expire(
         return Err(Failure::new(
             ExitCode::Other,
             format!(
-                "{} of {} are not known; `host memory list --resource {}` shows what is",
+                "{} of {} are not known; `host memory list {}` shows what is",
                 facts.len() - expired,
                 facts.len(),
-                output::one_line(&resource.resource, 100)
+                output::options_for(resource)
             ),
         ));
     }

@@ -12,7 +12,7 @@ use crate::failure::{ExitCode, Failure};
 use crate::{output, progress};
 
 pub(super) async fn erase(app: &App, arguments: EraseArguments, json: bool) -> Result<(), Failure> {
-    let resource = ResourceRef::new(arguments.whose.resource)?;
+    let resource = arguments.whose.resource(&app.config)?;
     let database = app.existing_database().await?;
     if let Some(holdings) = database.holdings(&resource).await?
         && !arguments.yes
@@ -46,7 +46,7 @@ async fn scrub(database: &Database, erased: Option<&Erased>) -> Result<Scrubbed,
 /// Asks whoever sits at the terminal to type the name, which nobody does by
 /// mistake.
 fn confirm(resource: &ResourceRef, holdings: Holdings) -> Result<(), Failure> {
-    let name = output::one_line(&resource.resource, 300);
+    let name = output::whose(resource, 300);
     if !io::stdin().is_terminal() || !io::stderr().is_terminal() {
         return Err(Failure::new(
             ExitCode::Usage,
@@ -65,7 +65,7 @@ fn confirm(resource: &ResourceRef, holdings: Holdings) -> Result<(), Failure> {
     terminal.flush()?;
     let mut answer = String::new();
     io::stdin().read_line(&mut answer)?;
-    if answer.trim_end_matches(['\r', '\n']) == resource.resource {
+    if answer.trim_end_matches(['\r', '\n']) == resource.to_string() {
         return Ok(());
     }
     Err(Failure::new(
@@ -96,14 +96,14 @@ fn report(
     json: bool,
 ) -> Result<(), Failure> {
     if json {
-        output::json(&json!({
-            "resource": resource.resource,
+        let answer = json!({
             "erased": erased.map(|erased| erased.erased).unwrap_or_default(),
             "known_as": erased.map(|erased| &erased.known_as),
             "log_emptied": scrubbed.log_emptied,
-        }))?;
+        });
+        output::json_of(resource, answer)?;
     } else {
-        let name = output::one_line(&resource.resource, 100);
+        let name = output::whose(resource, 100);
         match erased {
             Some(erased) => output::note!(
                 "erased all of {name}: {}; its sessions are listed as {} from now on",

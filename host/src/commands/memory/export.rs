@@ -25,7 +25,7 @@ pub(super) async fn export(
     arguments: ExportArguments,
     json: bool,
 ) -> Result<(), Failure> {
-    let resource = ResourceRef::new(arguments.whose.resource)?;
+    let resource = arguments.whose.resource(&app.config)?;
     let view = app.existing_database().await?.view(&resource)?;
     let (sender, receiver) = mpsc::channel(AHEAD);
     let counting = progress::counting("exporting", None);
@@ -142,13 +142,13 @@ fn report(
         return Ok(());
     };
     if json {
-        return output::json(&json!({
-            "resource": resource.resource,
+        let answer = json!({
             "file": file,
             "facts": written.facts,
             "working_keys": written.working_keys,
             "profiles": written.profiles,
-        }));
+        });
+        return output::json_of(resource, answer);
     }
     output::note!(
         "wrote {} facts, {} keys of working memory and {} of {} to {}; whoever can read the file can read all of it",
@@ -159,7 +159,7 @@ fn report(
         } else {
             "the profile"
         },
-        output::one_line(&resource.resource, 100),
+        output::whose(resource, 100),
         file.display()
     );
     Ok(())

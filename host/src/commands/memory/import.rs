@@ -18,7 +18,6 @@ use std::sync::Arc;
 
 use keepsake_plugin::EmbeddingPlugin;
 use keepsake_storage::Database;
-use keepsake_types::ResourceRef;
 use keepsake_types::embedding::Embedder;
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
@@ -31,6 +30,7 @@ use crate::progress::{self, Counting};
 use crate::{output, progress::after_a_moment};
 use batches::{Batch, OnBadLine, Read};
 use embed::{Embedded, embedded};
+use members::Unsaid;
 use source::Source;
 use write::Writer;
 
@@ -42,23 +42,25 @@ pub(super) async fn import(
     arguments: ImportArguments,
     json: bool,
 ) -> Result<(), Failure> {
-    let default = arguments.resource.map(ResourceRef::new).transpose()?;
+    let unsaid = Unsaid {
+        team: arguments.team.granted(&app.config).map(str::to_owned),
+        resource: arguments.resource,
+    };
     let source = Source::open(&arguments.file)?;
     let on_bad_line = if arguments.skip_bad {
         OnBadLine::Skip
     } else {
         OnBadLine::Stop
     };
-    let (source, lines) = looked_through(source, default.clone(), on_bad_line).await?;
+    let (source, lines) = looked_through(source, unsaid.clone(), on_bad_line).await?;
 
     let database = app.database().await?;
     let embedder = app.plugins()?.embedder().await?;
     refuse_other_width(&database, &embedder).await?;
 
     let (sender, receiver) = mpsc::channel(READ_AHEAD);
-    let reading = tokio::task::spawn_blocking(move || {
-        batches::read(source, default.as_ref(), on_bad_line, &sender)
-    });
+    let reading =
+        tokio::task::spawn_blocking(move || batches::read(source, &unsaid, on_bad_line, &sender));
     let mut work = Work {
         counting: progress::counting("importing facts", lines),
         writer: Writer::new(database.clone()),
@@ -93,7 +95,7 @@ pub(super) async fn import(
 /// be read only once is taken as it comes.
 async fn looked_through(
     source: Source,
-    default: Option<ResourceRef>,
+    unsaid: Unsaid,
     on_bad_line: OnBadLine,
 ) -> Result<(Source, Option<u64>), Failure> {
     let Source::File(file, path) = source else {
@@ -101,7 +103,7 @@ async fn looked_through(
     };
     let working = after_a_moment("checking the file");
     let (file, checked) = tokio::task::spawn_blocking(move || {
-        let checked = check::check(&file, default.as_ref());
+        let checked = check::check(&file, &unsaid);
         (file, checked)
     })
     .await

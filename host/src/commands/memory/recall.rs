@@ -3,7 +3,9 @@
 use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
 
-use keepsake_storage::{Memory, QueryVector, RecallOptions, Recalled, Recollection};
+use keepsake_storage::{
+    Database, Layer, Memory, QueryVector, RecallOptions, Recalled, Recollection,
+};
 use keepsake_types::embedding::{Embedder, EmbeddingKind};
 use keepsake_types::{ResourceRef, Timestamp, calendar};
 use serde::Deserialize;
@@ -22,10 +24,12 @@ const BATCH: usize = 256;
 const LINE_BYTES: u64 = 128 * 1024;
 
 pub(super) async fn run(app: &App, arguments: RecallArguments, json: bool) -> Result<(), Failure> {
-    let resource = ResourceRef::new(arguments.whose.resource.clone())?;
+    let resource = arguments.whose.resource(&app.config)?;
     let asking = Asking {
         needs_vectors: arguments.which.needs_vectors(),
         options: arguments.which.options(),
+        wider: arguments.wider,
+        account: arguments.account,
         explain: arguments.explain,
         json,
     };
@@ -47,6 +51,8 @@ pub(super) async fn run(app: &App, arguments: RecallArguments, json: bool) -> Re
 struct Asking {
     needs_vectors: bool,
     options: RecallOptions,
+    wider: bool,
+    account: Option<String>,
     explain: bool,
     json: bool,
 }
@@ -55,10 +61,11 @@ impl Asking {
     async fn one(self, app: &App, resource: &ResourceRef, query: String) -> Result<(), Failure> {
         let database = app.existing_database().await?;
         let vectors = self.vectors(app, vec![query.clone()]).await?;
-        let memory = database.operator_session(resource).await?;
+        let (memory, wider) = self.memories(&database, resource).await?;
         let recalled = memory
             .ending()
-            .recall(
+            .recall_wider(
+                &wider,
                 &query,
                 vectors.into_iter().flatten().next(),
                 self.options.clone(),
@@ -86,21 +93,37 @@ impl Asking {
         let database = app.existing_database().await?;
         let queries = questions.iter().map(|one| one.query.clone()).collect();
         let vectors = self.vectors(app, queries).await?;
-        let memory = database.operator_session(resource).await?;
-        let answered = self.answer_all(&memory, &questions, vectors).await;
+        let memories = self.memories(&database, resource).await?;
+        let answered = self.answer_all(&memories, &questions, vectors).await;
+        let (memory, _) = memories;
         database.end_session(memory.session_id(), json!({})).await?;
         answered
     }
 
+    /// What is asked, and what is taken in as well.
+    async fn memories(
+        &self,
+        database: &Database,
+        resource: &ResourceRef,
+    ) -> Result<(Memory, Vec<(Layer, Memory)>), Failure> {
+        let account = self.account.clone();
+        let memory = database.operator_session_with(resource, account).await?;
+        let wider = match self.wider {
+            true => database.wider_memories(memory.session_id()).await?,
+            false => Vec::new(),
+        };
+        Ok((memory, wider))
+    }
+
     async fn answer_all(
         &self,
-        memory: &Memory,
+        (memory, wider): &(Memory, Vec<(Layer, Memory)>),
         questions: &[Question],
         vectors: Vec<Option<QueryVector>>,
     ) -> Result<(), Failure> {
         for (question, vector) in questions.iter().zip(vectors) {
             let recalled = memory
-                .recall(&question.query, vector, self.options.clone())
+                .recall_wider(wider, &question.query, vector, self.options.clone())
                 .await?;
             if self.json {
                 output::json(&json!({
@@ -159,8 +182,13 @@ impl Asking {
     fn show(&self, recalled: &Recollection) -> Result<(), Failure> {
         let now = self.options.as_of.unwrap_or_else(keepsake_types::now);
         for found in &recalled.facts {
+            let whose = match found.layer {
+                Layer::This => "",
+                Layer::Account => "account: ",
+                Layer::Team => "team: ",
+            };
             output::line(&format!(
-                "{:.3}  {}",
+                "{:.3}  {whose}{}",
                 found.score.total,
                 fact_line(&found.fact)
             ))?;
@@ -178,6 +206,9 @@ impl Asking {
             .map(|found| {
                 let mut fact = fact_as_json(&found.fact);
                 fact["score"] = json!(found.score.total);
+                if found.layer != Layer::This {
+                    fact["layer"] = json!(found.layer);
+                }
                 if self.explain {
                     fact["explanation"] = json!(found.score);
                 }

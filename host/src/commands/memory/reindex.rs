@@ -35,9 +35,7 @@ pub(super) async fn reindex(app: &App, resource: &ResourceRef, json: bool) -> Re
     database.end_session(memory.session_id(), json!({})).await?;
     let embedded = embedded?;
     if json {
-        return output::json(&json!({
-            "resource": resource.resource, "model": model, "embedded": embedded,
-        }));
+        return output::json_of(resource, json!({ "model": model, "embedded": embedded }));
     }
     output::note!("gave {embedded} facts vectors of `{model}`");
     Ok(())
@@ -92,9 +90,9 @@ pub(crate) async fn note_unembedded(
 ) -> Result<u64, Failure> {
     let count = database.view(resource)?.count_unembedded(model).await?;
     if count > 0 {
-        let name = output::one_line(&resource.resource, 100);
+        let (name, options) = (output::whose(resource, 100), output::options_for(resource));
         output::note!(
-            "note: {count} facts of {name} have no vectors of `{}` and are found by their words only, until they are embedded in the background; `host memory reindex --resource {name}` embeds them at once",
+            "note: {count} facts of {name} have no vectors of `{}` and are found by their words only, until they are embedded in the background; `host memory reindex {options}` embeds them at once",
             output::one_line(model, 100)
         );
     }

@@ -26,10 +26,10 @@ pub(super) async fn why(app: &App, arguments: WhyArguments, json: bool) -> Resul
             ),
         ));
     };
-    let view = database.view(&session.resource)?;
+    let memories = Memories::of(&database, &session).await?;
     let mut explained = Vec::new();
     for receipt in receipts(&database, &entry).await? {
-        explained.push(Explained::read(&view, receipt).await?);
+        explained.push(Explained::read(&memories, receipt).await?);
     }
     if json {
         return output::json(&json!({
@@ -105,6 +105,34 @@ async fn receipts(database: &Database, entry: &Entry) -> Result<Vec<Entry>, Fail
     }
 }
 
+/// The memories that a session could recall from, by the names of their layers.
+struct Memories {
+    own: View,
+    wider: Vec<(Value, View)>,
+}
+
+impl Memories {
+    async fn of(database: &Database, session: &Session) -> Result<Self, Failure> {
+        let wider = database.wider_memories(&session.id).await?;
+        let wider = wider.into_iter();
+        Ok(Self {
+            own: database.view(&session.resource)?,
+            wider: wider
+                .map(|(layer, memory)| (json!(layer), memory.view().clone()))
+                .collect(),
+        })
+    }
+
+    /// The session's own where no layer is named.
+    fn layer(&self, name: Option<&str>) -> Option<&View> {
+        let Some(name) = name else {
+            return Some(&self.own);
+        };
+        let mut wider = self.wider.iter();
+        wider.find_map(|(layer, view)| (layer == name).then_some(view))
+    }
+}
+
 /// A receipt with the facts that it names, as they are now.
 struct Explained {
     receipt: Entry,
@@ -122,7 +150,7 @@ struct Named {
 }
 
 impl Explained {
-    async fn read(view: &View, receipt: Entry) -> Result<Self, Failure> {
+    async fn read(memories: &Memories, receipt: Entry) -> Result<Self, Failure> {
         let named = receipt
             .payload
             .as_ref()
@@ -133,7 +161,11 @@ impl Explained {
         for said in named {
             let Value::Object(said) = said else { continue };
             let id = said.get("fact").and_then(Value::as_str).unwrap_or_default();
-            let fact = view.find(id).await?;
+            let layer = said.get("layer").and_then(Value::as_str);
+            let fact = match memories.layer(layer) {
+                Some(view) => view.find(id).await?,
+                None => None,
+            };
             facts.push(Named {
                 verification: fact.as_ref().map(|fact| fact.verification.name()),
                 content: fact.map(|fact| fact.content),
@@ -215,6 +247,8 @@ impl Named {
                 why.push(format!("{words} {rank}"));
             }
         }
+        let layer = self.said.get("layer").and_then(Value::as_str);
+        why.extend(layer.map(|layer| format!("of the {}", output::one_line(layer, 20))));
         if let Some(cosine) = number("cosine") {
             why.push(format!("cosine {cosine:.3}"));
         }

@@ -39,7 +39,7 @@ impl Show {
             output::note!(
                 "session {} {verb} for {}",
                 session.id,
-                output::one_line(&session.resource.resource, 100)
+                output::whose(&session.resource, 100)
             );
         }
         if self.interactive && !self.json {
@@ -94,16 +94,16 @@ impl Show {
             output::note!("{failure}");
             return Ok(());
         }
-        output::json(&json!({
+        let answer = json!({
             "session": session.id,
-            "resource": session.resource.resource,
             "turn": null,
             "reply": null,
             "data": null,
             "emitted": "",
             "sandbox": session.sandbox(),
             "error": { "code": "message", "message": failure.message(), "details": "" },
-        }))
+        });
+        output::json_of(&session.resource, answer)
     }
 
     fn turn_as_json(&self, session: &Session, report: &TurnReport) -> Result<(), Failure> {
@@ -119,15 +119,15 @@ impl Show {
                 })),
             ),
         };
-        output::json(&json!({
+        let answer = json!({
             "session": session.id,
-            "resource": session.resource.resource,
             "turn": report.turn,
             "reply": reply,
             "data": data,
             "emitted": *self.emitted.borrow(),
             "sandbox": session.sandbox(),
             "error": error,
-        }))
+        });
+        output::json_of(&session.resource, answer)
     }
 }

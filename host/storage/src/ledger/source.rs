@@ -273,7 +273,7 @@ pub(super) fn owner_holds(connection: &Connection, number: i64, owner: ScopeId) 
 
 /// What a session's first entry records; none where all of its resource's was
 /// erased.
-pub(super) fn beginning(connection: &Connection, number: i64) -> Result<Option<Value>> {
+pub(crate) fn beginning(connection: &Connection, number: i64) -> Result<Option<Value>> {
     // As bytes, because what was tampered with need not even be UTF-8.
     let payload: Option<Option<Vec<u8>>> = connection
         .prepare_cached(

@@ -43,7 +43,7 @@ impl Database {
     /// # Errors
     /// `Invalid` when its name is not well formed.
     pub async fn holdings(&self, resource: &ResourceRef) -> Result<Option<Holdings>> {
-        scope::checked(resource)?;
+        resource.checked()?;
         let resource = resource.clone();
         self.read(
             move |connection| match scope::find(connection, &resource)? {
@@ -70,7 +70,7 @@ impl Database {
     /// # Errors
     /// `Invalid` when its name is not well formed.
     pub async fn erase(&self, resource: &ResourceRef) -> Result<Option<Erased>> {
-        scope::checked(resource)?;
+        resource.checked()?;
         let resource = resource.clone();
         self.write(move |connection| {
             scope::find(connection, &resource)?

@@ -258,6 +258,19 @@ pub struct Score {
     pub cosine: Option<f64>,
 }
 
+/// Whose memory a recalled fact is in, the nearest first.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Layer {
+    /// The memory that was asked.
+    #[default]
+    This,
+    /// The account's.
+    Account,
+    /// The team's.
+    Team,
+}
+
 /// A fact that was recalled.
 #[derive(Clone, Debug, PartialEq, serde::Serialize)]
 pub struct Recalled {
@@ -265,6 +278,8 @@ pub struct Recalled {
     pub fact: Fact,
     /// Why.
     pub score: Score,
+    /// Whose memory it is in.
+    pub layer: Layer,
 }
 
 /// The answer to a recall.

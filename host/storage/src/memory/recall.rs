@@ -8,12 +8,15 @@
 //! 3. `context.rs` adds the facts that stand beside them in a conversation, and
 //!    `turn.rs` what their wording tells about their part in it.
 //! 4. `fusion.rs` makes one score of all that, and the order.
+//! 5. `layers.rs` puts what an account and a team know beside it, where that is
+//!    asked for.
 //!
 //! Word frequencies are those of the scope, so that nothing in another
 //! customer's memory moves a score.
 
 mod context;
 mod fusion;
+mod layers;
 mod lexical;
 mod pool;
 mod turn;
@@ -22,7 +25,9 @@ use keepsake_types::limits;
 use serde_json::{Value, json};
 
 use super::facts::Loader;
-use super::model::{QueryVector, RecallMode, RecallOptions, Recalled, Recollection, Verification};
+use super::model::{
+    Fact, Layer, QueryVector, RecallMode, RecallOptions, Recalled, Recollection, Verification,
+};
 use super::{Memory, check_page, vectors};
 use crate::database::Snapshot;
 use crate::ledger::Kind;
@@ -48,14 +53,31 @@ impl Memory {
         vector: Option<QueryVector>,
         options: RecallOptions,
     ) -> Result<Recollection> {
+        self.recall_wider(&[], query, vector, options).await
+    }
+
+    /// As [`Memory::recall`], with what is known in wider memories of the same
+    /// session, given from the nearest to the widest. Of facts that give the same
+    /// property of the same subject, or say the same, only the nearest is
+    /// recalled; equal scores are ordered nearest first.
+    ///
+    /// # Errors
+    /// As [`Memory::recall`]; `Invalid` for a memory of another session.
+    pub async fn recall_wider(
+        &self,
+        wider: &[(Layer, Memory)],
+        query: &str,
+        vector: Option<QueryVector>,
+        options: RecallOptions,
+    ) -> Result<Recollection> {
         let query = Query::new(query, vector, &options)?;
+        let layers = layers::of(self, wider)?;
         let (query, options, facts) = self
             .view
-            .read((Query::default(), options.clone(), Vec::new()), {
-                move |connection, scope| {
-                    let facts = recall(connection, scope, &query, &options)?;
-                    Ok((query, options, facts))
-                }
+            .database
+            .read(move |snapshot| {
+                let facts = layers::recall(snapshot, &layers, &query, &options)?;
+                Ok((query, options, facts))
             })
             .await?;
         self.shown.note(&facts);
@@ -112,13 +134,32 @@ impl Query {
     }
 }
 
-/// The best facts, with why they are.
+/// The best facts of one scope, with why they are.
 pub(super) fn recall(
     snapshot: &Snapshot<'_>,
     scope: ScopeId,
     query: &Query,
     options: &RecallOptions,
 ) -> Result<Vec<Recalled>> {
+    let found = find(snapshot, scope, query, options, |_| Ok(true))?;
+    Ok(found.into_iter().map(|found| found.recalled).collect())
+}
+
+/// A fact that was found, and how many of the query's identifiers it holds, which
+/// goes before its score.
+struct Found {
+    recalled: Recalled,
+    identifiers: u32,
+}
+
+/// The best facts of one scope among those that `keep` lets pass.
+fn find(
+    snapshot: &Snapshot<'_>,
+    scope: ScopeId,
+    query: &Query,
+    options: &RecallOptions,
+    mut keep: impl FnMut(&Fact) -> Result<bool>,
+) -> Result<Vec<Found>> {
     let mut loader = Loader::new(snapshot, scope);
     let mut facts = Vec::new();
     for ranked in fusion::rank(snapshot, scope, query, options)? {
@@ -129,10 +170,17 @@ pub(super) fn recall(
         let Some(fact) = loader.load(ranked.number)? else {
             continue;
         };
-        if !options.verified_only || fact.verification == Verification::Verified {
-            facts.push(Recalled {
-                fact,
-                score: ranked.score,
+        if options.verified_only && fact.verification != Verification::Verified {
+            continue;
+        }
+        if keep(&fact)? {
+            facts.push(Found {
+                recalled: Recalled {
+                    fact,
+                    score: ranked.score,
+                    layer: Layer::This,
+                },
+                identifiers: ranked.identifiers,
             });
         }
     }
@@ -182,15 +230,19 @@ fn receipt(query: &Query, options: &RecallOptions, facts: &[Recalled]) -> Value 
 pub(super) fn named(facts: &[Recalled]) -> Value {
     facts
         .iter()
-        .map(|Recalled { fact, score }| {
-            json!({
+        .map(|Recalled { fact, score, layer }| {
+            let mut named = json!({
                 "fact": fact.id,
                 "score": score.total,
                 "word-rank": score.word_rank,
                 "vector-rank": score.vector_rank,
                 "cosine": score.cosine,
                 "verification": fact.verification,
-            })
+            });
+            if *layer != Layer::This {
+                named["layer"] = json!(layer);
+            }
+            named
         })
         .collect()
 }

@@ -29,6 +29,7 @@ pub(super) use echo::Shown;
 use echo::ShownForms;
 pub use import::{ImportedFact, check_imported_facts};
 use known::{Fresh, Near, find_near, find_same, find_same_value};
+pub(super) use property::Property;
 pub(super) use sources::Source;
 use sources::check_sources;
 use write::{Done, hold_back, repeat};

@@ -38,7 +38,9 @@ use rusqlite::{Connection, params};
 use serde_json::{Value, json};
 
 use super::facts::{self, Loader};
-use super::model::{Fact, QueryVector, RecallMode, RecallOptions, Recalled, Score, Verification};
+use super::model::{
+    Fact, Layer, QueryVector, RecallMode, RecallOptions, Recalled, Score, Verification,
+};
 use super::recall::{self, Query};
 use super::{Memory, working};
 use crate::database::Snapshot;
@@ -235,7 +237,11 @@ fn facts_for(
             vector_rank: None,
             cosine: None,
         };
-        found.extend(loader.load(number)?.map(|fact| Recalled { fact, score }));
+        found.extend(loader.load(number)?.map(|fact| Recalled {
+            fact,
+            score,
+            layer: Layer::This,
+        }));
     }
     Ok(found)
 }

@@ -13,6 +13,7 @@ mod gate;
 mod imports;
 mod index;
 mod keys;
+mod layers;
 mod opening;
 mod owner_erasure;
 mod recall;

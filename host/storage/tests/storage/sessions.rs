@@ -22,6 +22,7 @@ fn resume(id: &str) -> ResumeSession {
     ResumeSession {
         id: id.to_owned(),
         resource: resource("jordan"),
+        account: None,
         agent: "support".to_owned(),
         agent_hash: Some("hash-2".to_owned()),
     }
@@ -173,7 +174,7 @@ async fn a_session_goes_on_only_for_its_own_resource_and_agent() {
     };
     assert_invalid(
         file.database.resume_session(other_team).await,
-        "of team `acme`",
+        "of team acme`",
     );
     let other_agent = ResumeSession {
         agent: "sales".to_owned(),

@@ -9,7 +9,7 @@ wit_bindgen::generate!({
 
 use exports::keepsake::host::agent::{Description, Guest, Reply, Turn};
 use keepsake::host::log::{Level, log};
-use keepsake::host::memory::{NewFact, RecallMode, RecallOptions};
+use keepsake::host::memory::{Layer, NewFact, RecallMode, RecallOptions, Scope};
 use keepsake::host::sandbox::Command;
 use keepsake::host::types::{EntryRef, Error};
 use keepsake::host::{agents, embeddings, model, session};
@@ -69,7 +69,16 @@ impl Guest for Unruly {
                 let remembered = scope.remember(&fact(rest))?;
                 format!("{:?} {}", remembered.outcome, remembered.fact.id)
             }
-            "recall" => recall(rest)?,
+            "recall" => recall(&session::open_scope()?, rest, false)?,
+            "wider" => recall(&session::open_scope()?, rest, true)?,
+            "account" => match session::open_account_scope()? {
+                Some(scope) => with_scope(&scope, rest)?,
+                None => "no account".into(),
+            },
+            "team" => match session::open_team_scope()? {
+                Some(scope) => with_scope(&scope, rest)?,
+                None => "no team".into(),
+            },
             "set" => {
                 let (key, value) = rest.split_once(' ').unwrap_or((rest, "null"));
                 session::open_scope()?.set(key, value)?;
@@ -205,8 +214,32 @@ fn remember_with_source(arguments: &str) -> Result<String, Error> {
     Ok(format!("{:?}", remembered.fact.verification))
 }
 
-fn recall(query: &str) -> Result<String, Error> {
-    let found = session::open_scope()?.recall(
+/// `remember TEXT`, `source TEXT` or `recall QUERY` in a memory that was granted.
+/// `source` remembers with the message itself as the source.
+fn with_scope(scope: &Scope, message: &str) -> Result<String, Error> {
+    let (verb, rest) = message.split_once(' ').unwrap_or((message, ""));
+    match verb {
+        "remember" => {
+            let remembered = scope.remember(&fact(rest))?;
+            Ok(format!("{:?}", remembered.outcome))
+        }
+        "source" => {
+            let remembered = scope.remember(&NewFact {
+                source: Some(EntryRef {
+                    session: session::info().session,
+                    index: 1,
+                    hash: None,
+                }),
+                ..fact(rest)
+            })?;
+            Ok(format!("{:?}", remembered.fact.verification))
+        }
+        _ => recall(scope, rest, true),
+    }
+}
+
+fn recall(scope: &Scope, query: &str, wider: bool) -> Result<String, Error> {
+    let found = scope.recall(
         query,
         &RecallOptions {
             limit: 5,
@@ -218,13 +251,18 @@ fn recall(query: &str) -> Result<String, Error> {
             as_of: None,
             verified_only: false,
             include_superseded: false,
+            wider,
             extras: None,
         },
     )?;
     let contents: Vec<_> = found
         .facts
         .iter()
-        .map(|recalled| recalled.fact.content.clone())
+        .map(|recalled| match recalled.layer {
+            Layer::This => recalled.fact.content.clone(),
+            Layer::Account => format!("account: {}", recalled.fact.content),
+            Layer::Team => format!("team: {}", recalled.fact.content),
+        })
         .collect();
     Ok(format!("found {contents:?}"))
 }

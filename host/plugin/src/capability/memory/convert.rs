@@ -5,8 +5,9 @@ use keepsake_types::limits;
 use serde_json::{Map, Value, json};
 
 use crate::bindings::agent::keepsake::host::memory::{
-    CompactOptions, Episode, EpisodeOptions, EpisodePage, Fact, NewFact, Outcome, RecallMode,
-    RecallOptions, Recalled, Recollection, Remembered, Score, SnippetOptions, Verification,
+    CompactOptions, Episode, EpisodeOptions, EpisodePage, Fact, Layer, NewFact, Outcome,
+    RecallMode, RecallOptions, Recalled, Recollection, Remembered, Score, SnippetOptions,
+    Verification,
 };
 use crate::bindings::agent::keepsake::host::types::Error;
 
@@ -181,6 +182,11 @@ impl From<storage::Recollection> for Recollection {
                         word_rank: recalled.score.word_rank,
                         vector_rank: recalled.score.vector_rank,
                         cosine: recalled.score.cosine,
+                    },
+                    layer: match recalled.layer {
+                        storage::Layer::This => Layer::This,
+                        storage::Layer::Account => Layer::Account,
+                        storage::Layer::Team => Layer::Team,
                     },
                 })
                 .collect(),

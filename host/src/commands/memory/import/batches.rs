@@ -1,11 +1,12 @@
 //! Reading records in batches, on a thread of their own, ahead of what embeds
 //! and writes them.
 
-use keepsake_types::{ResourceRef, limits};
+use keepsake_types::limits;
 use tokio::sync::mpsc::Sender;
 
 use super::check::{BadLines, unreadable};
 use super::lines::Lines;
+use super::members::Unsaid;
 use super::record::{Bound, Record};
 use super::source::Source;
 use crate::failure::{ExitCode, Failure};
@@ -35,7 +36,7 @@ pub(super) struct Read {
 /// the batches any more: whoever took them has an error of his own.
 pub(super) fn read(
     source: Source,
-    default: Option<&ResourceRef>,
+    unsaid: &Unsaid,
     on_bad_line: OnBadLine,
     batches: &Sender<Batch>,
 ) -> Result<Read, Failure> {
@@ -44,7 +45,7 @@ pub(super) fn read(
     let mut batch = Batch::new();
     let mut bytes = 0;
     while let Some(line) = lines.next().map_err(unreadable)? {
-        match Record::read(&line, default) {
+        match Record::read(&line, unsaid) {
             Ok(Record::Bound(bound)) => read.broken_off = bound == Bound::Begin,
             Ok(record) => {
                 bytes += line.bytes.map_or(0, <[u8]>::len);

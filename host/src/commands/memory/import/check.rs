@@ -3,9 +3,8 @@
 use std::fs::File;
 use std::io::BufReader;
 
-use keepsake_types::ResourceRef;
-
 use super::lines::Lines;
+use super::members::Unsaid;
 use super::record::Record;
 use super::source::BUFFER;
 use crate::failure::{ExitCode, Failure};
@@ -61,14 +60,14 @@ impl BadLines {
 }
 
 /// Reads the whole file.
-pub(super) fn check(file: &File, default: Option<&ResourceRef>) -> Result<Checked, Failure> {
+pub(super) fn check(file: &File, unsaid: &Unsaid) -> Result<Checked, Failure> {
     let mut lines = Lines::new(BufReader::with_capacity(BUFFER, file));
     let mut checked = Checked {
         good: 0,
         bad: BadLines::default(),
     };
     while let Some(line) = lines.next().map_err(unreadable)? {
-        match Record::read(&line, default) {
+        match Record::read(&line, unsaid) {
             Ok(Record::Bound(_)) => {}
             Ok(_) => checked.good += 1,
             Err(reason) => checked.bad.add(line.number, reason),

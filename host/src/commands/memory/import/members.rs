@@ -10,33 +10,33 @@ use serde_json::{Map, Value};
 
 use crate::output::one_line;
 
+/// Whose those lines are that do not say it.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Unsaid {
+    pub(super) resource: Option<String>,
+    pub(super) team: Option<String>,
+}
+
 /// The members of a line that were not looked at yet.
 pub(super) struct Members(pub(super) Map<String, Value>);
 
 impl Members {
-    /// Whose the line is; `default` where it does not say.
-    pub(super) fn resource(
-        &mut self,
-        default: Option<&ResourceRef>,
-    ) -> Result<ResourceRef, String> {
-        let team = self.text("team")?;
-        let named = match self.text("resource")? {
-            Some(name) => ResourceRef::new(name).map_err(|error| error.to_string())?,
-            None => match default {
-                Some(default) if team.is_none() => return Ok(default.clone()),
-                Some(default) => default.clone(),
-                None => {
-                    return Err(
-                        "it names no `resource`: add one, or give --resource for such lines"
-                            .to_owned(),
-                    );
-                }
-            },
+    /// Whose the line is. An empty name stands for what the team has in common: to
+    /// leave it out is too easy a mistake to share what one customer said.
+    pub(super) fn resource(&mut self, unsaid: &Unsaid) -> Result<ResourceRef, String> {
+        let team = self.text("team")?.or_else(|| unsaid.team.clone());
+        let Some(name) = (self.text("resource")?).or_else(|| unsaid.resource.clone()) else {
+            return Err(
+                "it names no `resource`: add one (an empty one for what a team has in common), or give --resource for such lines"
+                    .to_owned(),
+            );
         };
-        match team {
-            Some(team) => named.with_team(team).map_err(|error| error.to_string()),
-            None => Ok(named),
-        }
+        let owner = match team {
+            Some(team) if name.is_empty() => ResourceRef::of_team(team),
+            Some(team) => ResourceRef::new(name).and_then(|named| named.with_team(team)),
+            None => ResourceRef::new(name),
+        };
+        owner.map_err(|error| error.to_string())
     }
 
     /// A member that is there and not null.

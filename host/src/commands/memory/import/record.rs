@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 
 use super::super::export::{KIND, VERSION};
 use super::lines::Line;
-use super::members::{Members, spelled_otherwise, wrong};
+use super::members::{Members, Unsaid, spelled_otherwise, wrong};
 use crate::output::one_line;
 
 /// The members that a fact may have. Others are kept as its extras.
@@ -63,8 +63,8 @@ pub(super) enum Bound {
 }
 
 impl Record {
-    /// Reads a line; `default` is whose those are whose lines do not say it.
-    pub(super) fn read(line: &Line<'_>, default: Option<&ResourceRef>) -> Result<Self, String> {
+    /// Reads a line; `unsaid` is whose those are whose lines do not say it.
+    pub(super) fn read(line: &Line<'_>, unsaid: &Unsaid) -> Result<Self, String> {
         let bytes = line.bytes.ok_or_else(|| {
             format!(
                 "it is longer than `import-line-bytes` allows, {} bytes",
@@ -77,8 +77,8 @@ impl Record {
         };
         let mut members = Members(object);
         match members.take(KIND) {
-            None => fact(members, default),
-            Some(kind) => exported(&kind, members, default),
+            None => fact(members, unsaid),
+            Some(kind) => exported(&kind, members, unsaid),
         }
     }
 }
@@ -91,11 +91,7 @@ fn not_json(error: serde_json::Error) -> String {
 }
 
 /// A line of an export.
-fn exported(
-    kind: &Value,
-    mut members: Members,
-    default: Option<&ResourceRef>,
-) -> Result<Record, String> {
+fn exported(kind: &Value, mut members: Members, unsaid: &Unsaid) -> Result<Record, String> {
     let told = |error: keepsake_storage::StorageError| error.to_string();
     match kind.as_str() {
         Some("export") => match members.take("version").and_then(|version| version.as_u64()) {
@@ -107,7 +103,7 @@ fn exported(
         },
         Some("end") => Ok(Record::Bound(Bound::End)),
         Some("profile") => {
-            let resource = members.resource(default)?;
+            let resource = members.resource(unsaid)?;
             let profile = RestoredProfile {
                 value: members.object("value")?.ok_or("it has no `value`")?,
                 updated_at: written_at(&mut members)?,
@@ -116,7 +112,7 @@ fn exported(
             Ok(Record::Profile(resource, profile))
         }
         Some("working") => {
-            let resource = members.resource(default)?;
+            let resource = members.resource(unsaid)?;
             let value = RestoredValue {
                 key: members.text("key")?.ok_or("it has no `key`")?,
                 // Null is a value like others.
@@ -127,7 +123,7 @@ fn exported(
             Ok(Record::Working(resource, value))
         }
         Some("fact") => {
-            let resource = members.resource(default)?;
+            let resource = members.resource(unsaid)?;
             let vector = members.vector()?;
             let restored = restored(members)?;
             keepsake_storage::check_restored_facts(std::slice::from_ref(&restored))
@@ -150,8 +146,8 @@ fn written_at(members: &mut Members) -> Result<Timestamp, String> {
 
 /// A line that is a fact from anywhere. One with a source is restored, because
 /// sources from elsewhere are not here.
-fn fact(mut members: Members, default: Option<&ResourceRef>) -> Result<Record, String> {
-    let resource = members.resource(default)?;
+fn fact(mut members: Members, unsaid: &Unsaid) -> Result<Record, String> {
+    let resource = members.resource(unsaid)?;
     if members.take("supersedes").is_some() {
         return Err("`supersedes` names facts by ids, which an import gives anew: say by `subject` and `attribute` what replaces what, or by `valid_until` how long it held".to_owned());
     }
@@ -248,12 +244,54 @@ mod tests {
     use super::*;
 
     fn read(line: &str) -> Result<Record, String> {
-        let jordan = ResourceRef::new("jordan").unwrap();
+        let jordan = Unsaid {
+            resource: Some("jordan".to_owned()),
+            team: None,
+        };
+        read_with(line, &jordan)
+    }
+
+    fn read_with(line: &str, unsaid: &Unsaid) -> Result<Record, String> {
         let line = Line {
             number: 1,
             bytes: Some(line.as_bytes()),
         };
-        Record::read(&line, Some(&jordan))
+        Record::read(&line, unsaid)
+    }
+
+    #[test]
+    fn a_line_is_of_the_team_that_it_names_or_of_the_one_that_is_granted() {
+        let unsaid = Unsaid {
+            resource: None,
+            team: Some("acme".to_owned()),
+        };
+        for (line, whose) in [
+            (
+                r#"{"resource": "robin", "content": "x"}"#,
+                "robin of team acme",
+            ),
+            (
+                r#"{"resource": "robin", "team": "other", "content": "x"}"#,
+                "robin of team other",
+            ),
+            (r#"{"resource": "", "content": "x"}"#, "team acme"),
+        ] {
+            let Record::Fact(owner, _) = read_with(line, &unsaid).unwrap() else {
+                panic!("{line} is a fact");
+            };
+            assert_eq!(owner.to_string(), whose);
+        }
+        for (line, unsaid, said) in [
+            (r#"{"content": "x"}"#, unsaid, "in common"),
+            (
+                r#"{"resource": "", "content": "x"}"#,
+                Unsaid::default(),
+                "must not be empty",
+            ),
+        ] {
+            let told = read_with(line, &unsaid).err().unwrap();
+            assert!(told.contains(said), "{told}");
+        }
     }
 
     #[test]
@@ -340,7 +378,7 @@ mod tests {
             number: 1,
             bytes: Some(br#"{"content": "x"}"#),
         };
-        let error = Record::read(&nobody, None).unwrap_err();
+        let error = Record::read(&nobody, &Unsaid::default()).unwrap_err();
         assert!(error.contains("--resource"), "{error}");
     }
 

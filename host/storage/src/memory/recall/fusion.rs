@@ -20,6 +20,8 @@ const SUFFICIENT_COVERAGE: f64 = 0.3;
 /// A fact in its place.
 pub(super) struct Ranked {
     pub(super) number: i64,
+    /// How many of the query's identifiers it holds.
+    pub(super) identifiers: u32,
     pub(super) score: Score,
 }
 
@@ -52,6 +54,7 @@ pub(super) fn rank(
         .into_iter()
         .map(|(candidate, total)| Ranked {
             number: candidate.number,
+            identifiers: candidate.identifiers,
             score: Score {
                 total,
                 word_rank: word_ranks.get(&candidate.number).copied(),

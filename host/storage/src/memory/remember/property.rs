@@ -2,11 +2,12 @@
 //! Blanks were made even when they were stored; case does not count.
 
 use keepsake_types::Timestamp;
-use rusqlite::{OptionalExtension, params};
+use rusqlite::{Connection, OptionalExtension, params};
 use uuid::Uuid;
 
 use super::super::Change;
-use crate::{Result, scope};
+use crate::Result;
+use crate::scope::{self, ScopeId};
 
 /// Spellings of a name that differ in the case of its letters. SQLite's `NOCASE`
 /// folds those of ASCII, so that four stand for all that are written: as given,
@@ -15,7 +16,7 @@ type Spellings = [String; 4];
 
 /// A subject and an attribute.
 #[derive(Clone, Debug)]
-pub(super) struct Property {
+pub(in crate::memory) struct Property {
     subject: Spellings,
     attribute: Spellings,
 }
@@ -45,7 +46,10 @@ impl Property {
         }
     }
 
-    pub(super) fn of(subject: Option<&String>, attribute: Option<&String>) -> Option<Self> {
+    pub(in crate::memory) fn of(
+        subject: Option<&String>,
+        attribute: Option<&String>,
+    ) -> Option<Self> {
         Some(Self::new(subject?, attribute?))
     }
 
@@ -93,6 +97,25 @@ impl Property {
             },
         )?;
         Ok(values.collect::<rusqlite::Result<_>>()?)
+    }
+
+    /// Whether a scope has a value that holds at `at`.
+    pub(in crate::memory) fn has_value(
+        &self,
+        connection: &Connection,
+        scope: ScopeId,
+        at: i64,
+    ) -> Result<bool> {
+        let (from, to) = scope::fact_range(scope);
+        let [s1, s2, s3, s4] = &self.subject;
+        let [a1, a2, a3, a4] = &self.attribute;
+        Ok(connection
+            .prepare_cached(concat!(
+                "SELECT 1 FROM facts WHERE ",
+                of_property!(),
+                " AND valid_from <= ?11 AND (valid_until IS NULL OR valid_until > ?11)"
+            ))?
+            .exists(params![s1, s2, s3, s4, a1, a2, a3, a4, from, to, at])?)
     }
 
     /// Whether another value begins to hold after `since` and before `until`.
