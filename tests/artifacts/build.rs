@@ -4,12 +4,13 @@ use std::fmt::Write as _;
 
 use keepsake_guest_build::{build_guests, write_generated};
 
-const GUESTS: [&str; 7] = [
+const GUESTS: [&str; 8] = [
     "bench-agent",
     "summarising-agent",
     "unruly-agent",
     "unruly-embeddings",
     "unruly-model",
+    "memory-tour",
     "minimal-agent",
     "hashed-embeddings",
 ];
