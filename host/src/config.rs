@@ -2,6 +2,7 @@
 
 mod file;
 pub(crate) mod opensandbox;
+mod presets;
 pub(crate) mod time;
 
 use std::collections::BTreeMap;
@@ -133,6 +134,10 @@ impl Config {
             Some(data) => data_base.join(data),
             None => default_data,
         };
+        let mut settings = settings(file.settings)?;
+        for note in presets::apply(&mut settings)? {
+            output::note!("note: {note}");
+        }
         Ok(Self {
             data,
             embeddings: PluginChoice {
@@ -162,7 +167,7 @@ impl Config {
             },
             limits: guest_limits(&file.limits)?,
             memory: memory(&file.memory)?,
-            settings: settings(file.settings)?,
+            settings,
             file: path,
         })
     }

@@ -13,6 +13,7 @@ mod ledger;
 mod memory;
 mod not_a_plugin;
 mod owner;
+mod presets;
 mod provider_check;
 mod providers;
 mod quality;

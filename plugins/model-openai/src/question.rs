@@ -52,7 +52,7 @@ pub(crate) fn body(settings: &Settings, request: &Request) -> Result<Value> {
     }
     let bounds = request.max_tokens.into_iter().chain(settings.max_tokens);
     if let Some(tokens) = bounds.min() {
-        body["max_tokens"] = json!(tokens);
+        body[settings.max_tokens_field.name()] = json!(tokens);
     }
     let stop: Vec<_> = request
         .stop

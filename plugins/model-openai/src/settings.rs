@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use keepsake_sdk::http::Service;
 use keepsake_sdk::{Context, Error, Result};
+use serde::Deserialize;
 use serde_json::{Map, Value};
 
 /// How freely the model may choose, by the range that servers take.
@@ -26,12 +27,35 @@ pub(crate) struct Settings {
     pub(crate) temperature: Option<f32>,
     /// At most so many tokens of answer, whatever the request says.
     pub(crate) max_tokens: Option<u32>,
+    /// What the server calls that bound.
+    pub(crate) max_tokens_field: MaxTokensField,
     /// How long a conversation may be.
     pub(crate) context_tokens: Option<u32>,
     /// Whether the answer shall come piece by piece.
     pub(crate) stream: bool,
     /// Further fields of the request's body; null takes one out.
     pub(crate) extra: Map<String, Value>,
+}
+
+/// The two names that servers know the bound of an answer by.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum MaxTokensField {
+    /// What most servers take.
+    #[default]
+    MaxTokens,
+    /// What OpenAI's newer models want; it counts their thoughts too.
+    MaxCompletionTokens,
+}
+
+impl MaxTokensField {
+    /// The field's name.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::MaxTokens => "max_tokens",
+            Self::MaxCompletionTokens => "max_completion_tokens",
+        }
+    }
 }
 
 impl Settings {
@@ -49,6 +73,7 @@ impl Settings {
         Ok(Self {
             temperature: context.setting_within("temperature", &TEMPERATURES)?,
             max_tokens: context.setting_within("max-tokens", &TOKENS)?,
+            max_tokens_field: context.setting("max-tokens-field")?.unwrap_or_default(),
             context_tokens: context.setting_within("context-tokens", &TOKENS)?,
             stream: context.setting("stream")?.unwrap_or(true),
             extra,
@@ -120,6 +145,7 @@ mod tests {
             ("max-tokens", json!(-1)),
             ("context-tokens", json!(0)),
             ("stream", json!("yes")),
+            ("max-tokens-field", json!("tokens")),
             ("extra", json!([])),
             ("extra", json!({ "stream": false })),
             ("extra", json!({ "n": 2 })),
