@@ -11,6 +11,7 @@ mod http_providers;
 mod importing;
 mod ledger;
 mod memory;
+mod model_budget;
 mod not_a_plugin;
 mod owner;
 mod presets;

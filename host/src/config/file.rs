@@ -46,6 +46,8 @@ pub(super) struct LimitsTable {
     pub(super) turn_seconds: Option<f64>,
     pub(super) turn_cpu_seconds: Option<f64>,
     pub(super) memory_mib: Option<u64>,
+    pub(super) session_model_calls: Option<u64>,
+    pub(super) session_model_tokens: Option<u64>,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -66,7 +68,7 @@ enum Form {
 }
 
 /// Every key with the variable that overrides it.
-const KEYS: [(&str, &str, Form); 21] = [
+const KEYS: [(&str, &str, Form); 23] = [
     ("data", "HOST_DATA", Form::Text),
     ("embeddings", "HOST_EMBEDDINGS", Form::Text),
     ("model", "HOST_MODEL", Form::Text),
@@ -133,6 +135,16 @@ const KEYS: [(&str, &str, Form); 21] = [
         Form::Seconds,
     ),
     ("limits.memory-mib", "HOST_LIMITS_MEMORY_MIB", Form::Whole),
+    (
+        "limits.session-model-calls",
+        "HOST_LIMITS_SESSION_MODEL_CALLS",
+        Form::Whole,
+    ),
+    (
+        "limits.session-model-tokens",
+        "HOST_LIMITS_SESSION_MODEL_TOKENS",
+        Form::Whole,
+    ),
     (
         "memory.compact-after",
         "HOST_MEMORY_COMPACT_AFTER",

@@ -13,6 +13,7 @@ mod gate;
 mod imports;
 mod index;
 mod keys;
+mod model_use;
 mod opening;
 mod owner_erasure;
 mod recall;
