@@ -4,6 +4,7 @@
 mod http_server;
 mod program;
 
+mod anthropic;
 mod authoring;
 mod compaction;
 mod configuration;

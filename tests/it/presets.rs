@@ -16,8 +16,8 @@ fn ask(folder: &Folder, set: &[(&str, &str)]) -> Ran {
         "-m",
         "Hello",
     ]);
-    for variable in ["NVIDIA_API_KEY", "OPENAI_API_KEY", "OPENROUTER_API_KEY"] {
-        command.env_remove(variable);
+    for name in ["NVIDIA", "OPENAI", "OPENROUTER", "ANTHROPIC"] {
+        command.env_remove(format!("{name}_API_KEY"));
     }
     command.envs(set.iter().copied());
     crate::program::finish(command.spawn().unwrap())
@@ -29,11 +29,16 @@ fn a_preset_leads_to_its_server_and_to_no_other() {
         ("nvidia", "NVIDIA_API_KEY", "integrate.api.nvidia.com:443"),
         ("openai", "OPENAI_API_KEY", "api.openai.com:443"),
         ("openrouter", "OPENROUTER_API_KEY", "openrouter.ai:443"),
+        ("anthropic", "ANTHROPIC_API_KEY", "api.anthropic.com:443"),
     ] {
+        let plugin = match preset {
+            "anthropic" => "model-anthropic",
+            _ => "model-openai",
+        };
         // A proxy is told where a request wants to go before anything is sent there.
         let proxy = Server::start(|_, _| answer("403 Forbidden", "text/plain", "not from here"));
         let folder = Folder::configured(&format!(
-            "model = \"model-openai\"\n[settings.model-openai]\npreset = {preset:?}\nmodel = \"m\"\n"
+            "model = {plugin:?}\n[settings.{plugin}]\npreset = {preset:?}\nmodel = \"m\"\n"
         ));
         let through = ("HTTPS_PROXY", &*format!("http://{}", proxy.address()));
         ask(&folder, &[through]).failed(2, &[variable, &format!("export {variable}=")]);

@@ -22,23 +22,27 @@ struct Preset {
     base_url: &'static str,
     /// The variable that the key is kept in; none where servers ask for none.
     key_variable: Option<&'static str>,
+    /// The header that keys travel in; none where they are bearer tokens.
+    key_header: Option<&'static str>,
     /// The plugins that it is for, each with what it sets besides.
     plugins: &'static [(&'static str, fn() -> Value)],
 }
 
 const CHAT: &str = "model-openai";
 const EMBED: &str = "embed-openai";
+const ANTHROPIC: &str = "model-anthropic";
 
 /// How long a server on this machine may take for the first word: it may have
 /// to read the model from the disk first. As long as the host waits at most.
 const LOADING_SECONDS: u64 = 300;
 
 /// Every preset, in the order in which they are told.
-const PRESETS: [Preset; 6] = [
+const PRESETS: [Preset; 7] = [
     Preset {
         name: "nvidia",
         base_url: "https://integrate.api.nvidia.com/v1",
         key_variable: Some("NVIDIA_API_KEY"),
+        key_header: None,
         plugins: &[
             (CHAT, nothing_else),
             // Its embedding models take 512 tokens, and refuse more unless they
@@ -50,6 +54,7 @@ const PRESETS: [Preset; 6] = [
         name: "openai",
         base_url: "https://api.openai.com/v1",
         key_variable: Some("OPENAI_API_KEY"),
+        key_header: None,
         plugins: &[
             // Its newer models refuse the field's older name.
             (
@@ -63,6 +68,7 @@ const PRESETS: [Preset; 6] = [
         name: "ollama",
         base_url: "http://127.0.0.1:11434/v1",
         key_variable: None,
+        key_header: None,
         plugins: &[
             // Unless it is told otherwise, it keeps no more of a conversation than
             // this, and drops the beginning without a word.
@@ -77,6 +83,7 @@ const PRESETS: [Preset; 6] = [
         name: "llama-cpp",
         base_url: "http://127.0.0.1:8080/v1",
         key_variable: None,
+        key_header: None,
         plugins: &[
             // It serves the one model that it was started with, whatever the name.
             // For embeddings that is no default: vectors are told apart by it.
@@ -91,13 +98,22 @@ const PRESETS: [Preset; 6] = [
         name: "vllm",
         base_url: "http://127.0.0.1:8000/v1",
         key_variable: None,
+        key_header: None,
         plugins: &[(CHAT, nothing_else), (EMBED, nothing_else)],
     },
     Preset {
         name: "openrouter",
         base_url: "https://openrouter.ai/api/v1",
         key_variable: Some("OPENROUTER_API_KEY"),
+        key_header: None,
         plugins: &[(CHAT, nothing_else), (EMBED, nothing_else)],
+    },
+    Preset {
+        name: "anthropic",
+        base_url: "https://api.anthropic.com/v1",
+        key_variable: Some("ANTHROPIC_API_KEY"),
+        key_header: Some("x-api-key"),
+        plugins: &[(ANTHROPIC, nothing_else)],
     },
 ];
 
@@ -120,6 +136,10 @@ impl Preset {
             for (key, value) in further {
                 settings.entry(key).or_insert(value);
             }
+        }
+        // Whichever server it is, it takes keys where this kind does.
+        if let Some(header) = self.key_header {
+            settings.entry("key-header").or_insert(header.into());
         }
         let url = settings
             .entry("base-url")
@@ -296,6 +316,12 @@ mod tests {
         // Another path of the same server is still that server.
         let same = json!({ "preset": "openai", "base-url": "https://API.openai.com/v2" });
         assert_eq!(filled(CHAT, same).0["key-variable"], "OPENAI_API_KEY");
+        // The header says nothing; it is the same for a key of one's own.
+        let own = json!({ "preset": "anthropic", "base-url": "https://gateway.example/v1" });
+        let (settings, notes) = filled(ANTHROPIC, own);
+        assert!(!settings.contains_key("key-variable"), "{settings:?}");
+        assert_eq!(settings["key-header"], "x-api-key");
+        assert!(notes[0].contains("ANTHROPIC_API_KEY"), "{notes:?}");
         // Who said that none is needed is not told again.
         let none = json!({
             "preset": "openai", "base-url": "https://gateway.example/v1", "key-variable": "",
@@ -315,6 +341,15 @@ mod tests {
         let text = problem(json!({ "preset": "olama" }));
         assert!(text.contains("did you mean \"ollama\"?"), "{text}");
         assert!(problem(json!({ "preset": 3 })).contains("in quotes"));
+    }
+
+    #[test]
+    fn a_preset_for_another_form_is_none_for_a_plugin() {
+        let (settings, _) = filled(ANTHROPIC, json!({ "preset": "anthropic" }));
+        assert_eq!(settings["base-url"], "https://api.anthropic.com/v1");
+        assert_eq!(settings["key-variable"], "ANTHROPIC_API_KEY");
+        assert_eq!(settings["key-header"], "x-api-key");
+        assert!(problem(json!({ "preset": "anthropic" })).contains("There are nvidia"));
     }
 
     #[test]
