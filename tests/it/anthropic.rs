@@ -98,15 +98,8 @@ fn configured(server: &Server) -> Folder {
     ))
 }
 
-fn arguments<'a>(more: &[&'a str]) -> Vec<&'a str> {
-    let mut arguments = vec!["run", "support-agent", "--resource", "jordan"];
-    arguments.extend(["--sandbox", "none"]);
-    arguments.extend(more);
-    arguments
-}
-
 fn ask(folder: &Folder, message: &str) -> Ran {
-    let mut command = folder.command(&arguments(&["-m", message]));
+    let mut command = folder.support(&["-m", message]);
     command.env("TEST_PROVIDER_KEY", KEY);
     finish(command.spawn().unwrap())
 }
@@ -223,7 +216,8 @@ fn a_bad_day_of_the_server_costs_a_reply_and_not_the_conversation() {
                 badly()
             }
         });
-        let mut command = configured(&server).command(&arguments(&[]));
+        let folder = configured(&server);
+        let mut command = folder.support(&[]);
         command.env("TEST_PROVIDER_KEY", KEY);
         let ran = finish_with_input(command, b"Hello\nHello again\n");
         assert_eq!(ran.code, Some(4), "{day}: {ran:?}");

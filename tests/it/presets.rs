@@ -6,16 +6,7 @@ use crate::program::{Folder, Ran};
 
 /// One message to the agent, with the variables `set` alone among those of keys.
 fn ask(folder: &Folder, set: &[(&str, &str)]) -> Ran {
-    let mut command = folder.command(&[
-        "run",
-        "support-agent",
-        "--resource",
-        "jordan",
-        "--sandbox",
-        "none",
-        "-m",
-        "Hello",
-    ]);
+    let mut command = folder.support(&["-m", "Hello"]);
     for name in ["NVIDIA", "OPENAI", "OPENROUTER", "ANTHROPIC"] {
         command.env_remove(format!("{name}_API_KEY"));
     }
