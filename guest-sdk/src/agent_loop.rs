@@ -1,12 +1,17 @@
 //! The loop of an agent: ask the model, run the tools that it wants, tell it
 //! their answers, until it has a final message.
 
+mod repeats;
+
 use serde::de::IgnoredAny;
 
 use crate::error::{Error, Result};
 use crate::model::{FinishReason, Message, Request, Response, ToolCall, Usage};
 use crate::session::Session;
 use crate::tool::{Answered, Toolbox};
+use repeats::Repeats;
+
+pub use repeats::SAME_ANSWERS;
 
 /// Model answers of one loop, unless another number is asked for.
 pub const ROUNDS: u32 = 8;
@@ -72,6 +77,15 @@ pub struct CallMade {
     pub failed: bool,
 }
 
+/// What one loop has left.
+struct Bounds {
+    /// Bytes of tool answers.
+    room: usize,
+    repeats: Repeats,
+    /// The model wanted nothing but what it has had too often.
+    stuck: bool,
+}
+
 impl<'a> AgentLoop<'a> {
     /// A loop that streams, with at most [`ROUNDS`] model answers.
     pub fn new(toolbox: &'a Toolbox<'a>) -> Self {
@@ -124,6 +138,10 @@ impl<'a> AgentLoop<'a> {
     /// Runs the loop on a conversation. In the last round no tools are
     /// offered, so that the model has to answer.
     ///
+    /// A call that has given the same answer [`SAME_ANSWERS`] times, while nothing
+    /// else new was learned, is not run again; a model that then wants nothing
+    /// else is offered no tools any more, and has to answer.
+    ///
     /// An answer that the provider held back, or cut off, ends the loop too:
     /// see [`Outcome::is_complete`]. Calls in an answer that was held back are
     /// not run.
@@ -141,10 +159,15 @@ impl<'a> AgentLoop<'a> {
             usage: None,
             messages,
         };
-        let mut room = self.tool_output_bytes;
+        let mut bounds = Bounds {
+            room: self.tool_output_bytes,
+            repeats: Repeats::default(),
+            stuck: false,
+        };
         for round in 1..=self.rounds {
             let last = round == self.rounds;
-            let request = self.request(&outcome.messages, !last && room > 0);
+            let with_tools = !last && bounds.room > 0 && !bounds.stuck;
+            let request = self.request(&outcome.messages, with_tools);
             let response = self.ask(session, &request, &mut outcome.text)?;
             outcome.rounds = round;
             outcome.usage = sum(outcome.usage, response.usage);
@@ -155,7 +178,7 @@ impl<'a> AgentLoop<'a> {
                 return Ok(outcome);
             }
             if !last {
-                self.run_tools(session, &calls, &mut room, &mut outcome);
+                self.run_tools(session, &calls, &mut bounds, &mut outcome);
             }
         }
         Err(Error::limit(
@@ -183,16 +206,17 @@ impl<'a> AgentLoop<'a> {
         &self,
         session: &Session,
         calls: &[ToolCall],
-        room: &mut usize,
+        bounds: &mut Bounds,
         outcome: &mut Outcome,
     ) {
         let cut_off = outcome.finish_reason == FinishReason::Length;
+        let mut repeated = 0;
         for (number, call) in calls.iter().enumerate() {
             let refusal = if number >= CALLS_PER_ROUND {
                 Some(format!(
                     "at most {CALLS_PER_ROUND} calls are run at a time: call it again"
                 ))
-            } else if *room == 0 {
+            } else if bounds.room == 0 {
                 Some(format!(
                     "tools have answered with {} bytes, which is all that one turn may have: \
                      answer with what is there",
@@ -200,6 +224,12 @@ impl<'a> AgentLoop<'a> {
                 ))
             } else if cut_off && !is_json(&call.arguments) {
                 Some("your answer was cut off within this call: make it shorter".to_owned())
+            } else if let Some(times) = bounds.repeats.too_often(call) {
+                repeated += 1;
+                Some(format!(
+                    "this call was run {times} times with these arguments and gave the same answer \
+                     each time, so it is not run again: do something else, or answer with what is there"
+                ))
             } else {
                 None
             };
@@ -209,8 +239,9 @@ impl<'a> AgentLoop<'a> {
                 continue;
             }
             let answered = self.toolbox.answer(session, call);
-            let content = bounded(&answered.content, TOOL_ANSWER_BYTES.min(*room));
-            *room = room.saturating_sub(content.len());
+            bounds.repeats.answered(call, &answered.content);
+            let content = bounded(&answered.content, TOOL_ANSWER_BYTES.min(bounds.room));
+            bounds.room = bounds.room.saturating_sub(content.len());
             outcome.messages.push(Message::tool(call, content));
             outcome.calls.push(CallMade {
                 name: call.name.clone(),
@@ -219,6 +250,7 @@ impl<'a> AgentLoop<'a> {
                 answer: answered.content,
             });
         }
+        bounds.stuck = repeated == calls.len();
     }
 
     /// One answer. Its text goes to the customer and to what was said so far.

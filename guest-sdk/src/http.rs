@@ -31,6 +31,7 @@
 //! ```
 
 mod base_url;
+pub mod chat;
 mod error;
 pub mod events;
 #[cfg(target_arch = "wasm32")]
@@ -53,7 +54,7 @@ pub use refusal::{REFUSAL_BYTES, REFUSAL_TEXT_BYTES, Refusal};
 pub use request::{Request, Timeouts};
 pub use response::{Body, Response};
 pub use retry::Retry;
-pub use service::Service;
+pub use service::{Service, ServiceKind};
 
 #[cfg(target_arch = "wasm32")]
 pub(crate) use outgoing::Outgoing;

@@ -29,7 +29,8 @@ pub mod tool;
 mod wit;
 
 pub use agent_loop::{
-    AgentLoop, CALLS_PER_ROUND, CallMade, Outcome, ROUNDS, TOOL_ANSWER_BYTES, TOOL_OUTPUT_BYTES,
+    AgentLoop, CALLS_PER_ROUND, CallMade, Outcome, ROUNDS, SAME_ANSWERS, TOOL_ANSWER_BYTES,
+    TOOL_OUTPUT_BYTES,
 };
 pub use context::Context;
 pub use error::{Error, Result};

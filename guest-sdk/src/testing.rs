@@ -39,6 +39,7 @@ mod http;
 mod memory;
 mod recall;
 mod sandbox;
+mod told;
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, VecDeque};
@@ -66,6 +67,7 @@ use completion::TestCompletion;
 #[cfg(feature = "http")]
 pub use http::HttpAnswer;
 pub use sandbox::CommandAnswer;
+pub use told::Told;
 
 /// The customer of a test, unless it names another.
 const RESOURCE: &str = "customer";

@@ -1,5 +1,7 @@
 //! Tools that a model may ask for.
 
+mod schema;
+
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -9,7 +11,27 @@ use crate::error::{Error, Result};
 use crate::model::{ToolCall, ToolDefinition};
 use crate::session::Session;
 
-type Run<'a> = dyn Fn(&Session, Value) -> Result<Value> + 'a;
+type Run<'a> = dyn Fn(&Session, Value) -> Result<Value, NotRun> + 'a;
+
+/// Why a tool gave no answer.
+enum NotRun {
+    /// What the model gave it does not fit, as this sentence says.
+    Arguments(String),
+    /// The tool's own reason.
+    Failed(Error),
+}
+
+impl From<Error> for NotRun {
+    fn from(error: Error) -> Self {
+        Self::Failed(error)
+    }
+}
+
+impl From<serde_json::Error> for NotRun {
+    fn from(error: serde_json::Error) -> Self {
+        Self::Failed(error.into())
+    }
+}
 
 /// One tool: its name, what it is for, the schema of its arguments, and what
 /// it does.
@@ -53,33 +75,40 @@ impl<'a> Tool<'a> {
         // Models do without these, and they cost tokens.
         schema.remove("$schema");
         schema.remove("title");
-        Self::with_schema(
-            name,
-            description,
-            &schema.to_value(),
-            move |session, value| {
-                let arguments = serde_json::from_value(value).map_err(|error| {
-                    Error::Invalid(format!("the arguments do not fit: {error}"))
-                })?;
-                Ok(serde_json::to_value(run(session, arguments)?)?)
-            },
-        )
+        let schema = schema.to_value();
+        let run = move |session: &Session, value: Value| -> Result<Value, NotRun> {
+            let arguments = serde_json::from_value(value)
+                .map_err(|error| NotRun::Arguments(error.to_string()))?;
+            Ok(serde_json::to_value(run(session, arguments)?)?)
+        };
+        Self::made(name, description, &schema, Box::new(run))
     }
 
-    /// A tool whose arguments fit a schema of its own.
+    /// A tool whose arguments fit a schema of its own. They are held to what the
+    /// schema says of types, of required members and of words that are allowed;
+    /// the tool has to look after the rest.
     pub fn with_schema(
         name: &str,
         description: &str,
         parameters: &Value,
         run: impl Fn(&Session, Value) -> Result<Value> + 'a,
     ) -> Self {
+        let schema = parameters.clone();
+        let run = move |session: &Session, value: Value| -> Result<Value, NotRun> {
+            schema::check(&schema, &value).map_err(NotRun::Arguments)?;
+            Ok(run(session, value)?)
+        };
+        Self::made(name, description, parameters, Box::new(run))
+    }
+
+    fn made(name: &str, description: &str, parameters: &Value, run: Box<Run<'a>>) -> Self {
         Self {
             definition: ToolDefinition {
                 name: name.to_owned(),
                 description: description.to_owned(),
                 parameters: parameters.to_string(),
             },
-            run: Box::new(run),
+            run,
         }
     }
 
@@ -126,17 +155,21 @@ impl<'a> Toolbox<'a> {
     }
 
     /// Runs a call. What goes wrong is part of the answer, so that the model
-    /// can do better: `{"error": {"code", "message"}}`.
+    /// can do better: `{"error": {"code", "message"}}`, and `parameters`, the
+    /// tool's schema, where the arguments do not fit it.
     pub fn answer(&self, session: &Session, call: &ToolCall) -> Answered {
-        let result = self
-            .find(&call.name)
-            .and_then(|tool| (tool.run)(session, arguments(&call.arguments)?));
-        match result {
+        let tool = match self.find(&call.name) {
+            Ok(tool) => tool,
+            Err(error) => return Answered::failed(error),
+        };
+        let arguments = arguments(&call.arguments).map_err(NotRun::Arguments);
+        match arguments.and_then(|arguments| (tool.run)(session, arguments)) {
             Ok(value) => Answered {
                 content: value.to_string(),
                 error: None,
             },
-            Err(error) => Answered::failed(error),
+            Err(NotRun::Failed(error)) => Answered::failed(error),
+            Err(NotRun::Arguments(reason)) => Answered::misfit(&tool.definition, &reason),
         }
     }
 
@@ -168,19 +201,35 @@ pub struct Answered {
 
 impl Answered {
     pub(crate) fn failed(error: Error) -> Self {
-        let told = json!({ "error": { "code": error.code(), "message": error.message() } });
+        let told = json!({ "code": error.code(), "message": error.message() });
         Self {
-            content: told.to_string(),
+            content: json!({ "error": told }).to_string(),
+            error: Some(error),
+        }
+    }
+
+    /// The arguments do not fit: with what would, so that the model need not
+    /// look for it at the beginning of a long conversation.
+    fn misfit(tool: &ToolDefinition, reason: &str) -> Self {
+        let error = Error::Invalid(format!(
+            "the arguments of `{}` do not fit: {reason}; call it again with arguments that fit `parameters`",
+            tool.name
+        ));
+        let schema = serde_json::from_str(&tool.parameters).unwrap_or(Value::Null);
+        let told = json!({
+            "code": error.code(), "message": error.message(), "parameters": schema,
+        });
+        Self {
+            content: json!({ "error": told }).to_string(),
             error: Some(error),
         }
     }
 }
 
 /// Models write nothing where a tool takes no arguments.
-fn arguments(text: &str) -> Result<Value> {
+fn arguments(text: &str) -> Result<Value, String> {
     if text.trim().is_empty() {
         return Ok(json!({}));
     }
-    serde_json::from_str(text)
-        .map_err(|error| Error::Invalid(format!("the arguments are not JSON: {error}")))
+    serde_json::from_str(text).map_err(|error| format!("they are not JSON: {error}"))
 }

@@ -5,9 +5,10 @@ use std::fmt::Write as _;
 use keepsake_guest_build::{build_guests, write_generated};
 
 /// The shipped plugins, by the name that `host run` knows them under.
-const PLUGINS: [&str; 5] = [
+const PLUGINS: [&str; 6] = [
     "embed-openai",
     "embed-static",
+    "model-anthropic",
     "model-offline",
     "model-openai",
     "support-agent",

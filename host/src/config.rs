@@ -1,20 +1,23 @@
 //! Settings: file, then `HOST_*` variables, then options, into one [`Config`].
 
 mod file;
+mod limits;
 pub(crate) mod opensandbox;
+mod presets;
 pub(crate) mod time;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use keepsake_plugin::GuestLimits;
+use keepsake_plugin::{GuestLimits, ModelLimits};
 use keepsake_storage::CompactOptions;
 
 use crate::cli::{Common, Parts, SandboxChoice};
 use crate::failure::{ExitCode, Failure};
 use crate::output;
-use file::{File, LimitsTable, MemoryTable};
+use file::{File, MemoryTable};
+use limits::{guest_limits, model_limits};
 use opensandbox::OpenSandboxTable;
 use time::milliseconds;
 
@@ -39,6 +42,8 @@ pub(crate) struct Config {
     pub(crate) team: Option<String>,
     pub(crate) sandbox: SandboxConfig,
     pub(crate) limits: GuestLimits,
+    /// What a session may ask of models.
+    pub(crate) model_limits: ModelLimits,
     pub(crate) memory: MemoryConfig,
     /// Settings of each plugin by its name.
     pub(crate) settings: BTreeMap<String, serde_json::Map<String, serde_json::Value>>,
@@ -135,6 +140,10 @@ impl Config {
             Some(data) => data_base.join(data),
             None => default_data,
         };
+        let mut settings = settings(file.settings)?;
+        for note in presets::apply(&mut settings)? {
+            output::note!("note: {note}");
+        }
         Ok(Self {
             data,
             embeddings: PluginChoice {
@@ -164,8 +173,9 @@ impl Config {
                 base: file_base,
             },
             limits: guest_limits(&file.limits)?,
+            model_limits: model_limits(&file.limits)?,
             memory: memory(&file.memory)?,
-            settings: settings(file.settings)?,
+            settings,
             file: path,
         })
     }
@@ -176,31 +186,6 @@ fn first(option: &Option<String>, file: Option<String>, default: &str) -> String
         .clone()
         .or(file)
         .unwrap_or_else(|| default.to_owned())
-}
-
-fn guest_limits(table: &LimitsTable) -> Result<GuestLimits, Failure> {
-    let mut limits = GuestLimits::default();
-    let seconds = |key: &str, value: f64| {
-        // Anything shorter could not even start a plugin.
-        if (0.01..=86_400.0).contains(&value) {
-            Ok(Duration::from_secs_f64(value))
-        } else {
-            Err(wrong(format!(
-                "`{key}` is {value}; it must be from 0.01 to 86400 seconds"
-            )))
-        }
-    };
-    if let Some(value) = table.turn_seconds {
-        limits.wall = seconds("limits.turn-seconds", value)?;
-    }
-    if let Some(value) = table.turn_cpu_seconds {
-        limits.cpu = seconds("limits.turn-cpu-seconds", value)?;
-    }
-    if let Some(value) = table.memory_mib {
-        let largest = (keepsake_plugin::LARGEST_MEMORY >> 20) as u64;
-        limits.memory = (bounded("limits.memory-mib", value, 2, largest)? as usize) << 20;
-    }
-    Ok(limits)
 }
 
 /// New facts after which a memory is compacted where only its bounds are given:
@@ -346,22 +331,5 @@ mod tests {
         for name in ["my-agent", "model-openai", "another-agent"] {
             assert!(told(name).is_empty(), "{name}");
         }
-    }
-
-    #[test]
-    fn limits_have_bounds() {
-        let table = |memory_mib, turn_seconds| LimitsTable {
-            memory_mib,
-            turn_seconds,
-            turn_cpu_seconds: None,
-        };
-        assert_eq!(
-            guest_limits(&table(Some(64), Some(1.5))).unwrap().memory,
-            64 << 20
-        );
-        assert!(guest_limits(&table(Some(1), None)).is_err());
-        assert!(guest_limits(&table(Some(10_000), None)).is_err());
-        assert!(guest_limits(&table(None, Some(0.0))).is_err());
-        assert!(guest_limits(&table(None, Some(f64::NAN))).is_err());
     }
 }

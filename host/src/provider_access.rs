@@ -1,7 +1,8 @@
 //! What a provider may reach over HTTP, read from the settings that its
 //! operator wrote for it: `base-url` names the one server, `key-variable` the
 //! environment variable that holds the key for it, and `key-header` the header
-//! for keys that are no bearer token.
+//! for keys that are no bearer token. What a `preset` stands for has been filled
+//! in by then (`config/presets.rs`).
 
 use keepsake_client::{Credential, Origin};
 use keepsake_plugin::HttpAccess;
@@ -27,7 +28,8 @@ pub(crate) fn http_access(
     };
     let (url, variable, header) = (
         text("base-url")?,
-        text("key-variable")?,
+        // An empty name says that no key is sent, whatever a preset would say.
+        text("key-variable")?.filter(|name| !name.is_empty()),
         text("key-header")?,
     );
     let Some(url) = url else {
@@ -95,6 +97,12 @@ mod tests {
         assert!(text.contains("use https"), "{text}");
         let local = settings("http://127.0.0.1:1/v1");
         assert!(http_access("model-openai", local.as_object().unwrap()).is_ok());
+    }
+
+    #[test]
+    fn a_key_whose_variable_has_no_name_is_none() {
+        let settings = json!({ "base-url": "http://api.example.com", "key-variable": "" });
+        assert!(http_access("model-openai", settings.as_object().unwrap()).is_ok());
     }
 
     #[test]

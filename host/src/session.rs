@@ -5,11 +5,11 @@ use std::future::Future;
 use std::sync::Arc;
 
 use keepsake_plugin::{
-    AgentPlugin, EmbeddingPlugin, Ledger, ModelPlugin, Provider, Reply, SessionSandboxes,
-    Summariser, TurnContext, TurnError,
+    AgentPlugin, EmbeddingPlugin, Ledger, ModelBudget, ModelLimits, ModelPlugin, Provider, Reply,
+    SessionSandboxes, Summariser, TurnContext, TurnError,
 };
 use keepsake_sandbox::{Network, SandboxBackend, SandboxLimits, SandboxRequest};
-use keepsake_storage::{BeginSession, Database, Kind, Layer, Memory, ResumeSession};
+use keepsake_storage::{BeginSession, Database, Kind, Layer, Memory, ModelUse, ResumeSession};
 use keepsake_types::{ResourceRef, limits, now};
 use serde_json::{Value, json};
 use tokio::sync::mpsc::UnboundedSender;
@@ -27,6 +27,7 @@ pub(crate) struct Parts {
     pub(crate) model: Provider<ModelPlugin>,
     pub(crate) backend: Option<Arc<dyn SandboxBackend>>,
     pub(crate) sandbox: SandboxConfig,
+    pub(crate) model_limits: ModelLimits,
     pub(crate) upkeep: MemoryConfig,
 }
 
@@ -41,6 +42,7 @@ pub(crate) struct Session {
     /// What the account and the team know.
     wider: Vec<(Layer, Memory)>,
     ledger: Ledger,
+    model_budget: Arc<ModelBudget>,
     sandboxes: Option<Arc<SessionSandboxes>>,
     turn: u32,
     upkeep: Option<Upkeep>,
@@ -135,6 +137,11 @@ impl Session {
         let memory = database.memory(&resource, &session.id).await?;
         let wider = database.wider_memories(&session.id).await?;
         let ledger = Ledger::new(database.clone(), &session.id);
+        let used = match known {
+            true => database.model_use(&session.id).await?,
+            false => ModelUse::default(),
+        };
+        let model_budget = Arc::new(ModelBudget::new(parts.model_limits, used));
         let sandboxes = parts.backend.clone().map(|backend| {
             let request = sandbox_request(&parts.sandbox, &session.id, &resource);
             Arc::new(SessionSandboxes::new(backend, request, ledger.clone()))
@@ -148,6 +155,7 @@ impl Session {
             memory,
             wider,
             ledger,
+            model_budget,
             sandboxes,
             turn: u32::try_from(session.turns).unwrap_or(u32::MAX),
             upkeep: None,
@@ -267,6 +275,7 @@ impl Session {
             ledger: self.ledger.clone(),
             embedder: Some(self.parts.embedder.clone()),
             model: Some(self.parts.model.clone()),
+            model_budget: Arc::clone(&self.model_budget),
             sandboxes: self.sandboxes.clone(),
             compactor: Some(Arc::clone(&self.parts.agent)),
             emit,

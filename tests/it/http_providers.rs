@@ -6,7 +6,7 @@ use crate::http_server::{Request, Server, answer, events, json as json_answer};
 use crate::program::{Folder, Ran, finish_with_input};
 
 /// The key that must turn up in the server's requests and nowhere else.
-const KEY: &str = "sk-hunter2-0123456789abcdef";
+pub(crate) const KEY: &str = "sk-hunter2-0123456789abcdef";
 
 const UPGRADE: &str = "Hi, I'm Jordan. I upgraded to the Pro plan on the 3rd.";
 
@@ -14,7 +14,7 @@ const UPGRADE: &str = "Hi, I'm Jordan. I upgraded to the Pro plan on the 3rd.";
 type BadDay = fn(&Request) -> Vec<u8>;
 
 /// Vectors that are alike where texts share words, as wide as was asked for.
-fn embeddings(request: &Request) -> Vec<u8> {
+pub(crate) fn embeddings(request: &Request) -> Vec<u8> {
     let asked = request.json();
     let width = asked["dimensions"].as_u64().unwrap_or(16) as usize;
     let data: Vec<Value> = asked["input"]
@@ -52,7 +52,7 @@ fn piece(delta: &Value, reason: Option<&str>) -> String {
     )
 }
 
-fn said(text: &str) -> Vec<u8> {
+pub(crate) fn said(text: &str) -> Vec<u8> {
     let (first, last) = text.split_at(text.len() / 2);
     let body = [
         ": keep-alive\n\n".to_owned(),

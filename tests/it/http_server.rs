@@ -44,8 +44,16 @@ impl Server {
     pub(crate) fn start(
         answer: impl Fn(&Request, usize) -> Vec<u8> + Send + Sync + 'static,
     ) -> Self {
-        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let port = listener.local_addr().unwrap().port();
+        Self::start_at(0, answer).unwrap()
+    }
+
+    /// The same at this port; an error where another program has it.
+    pub(crate) fn start_at(
+        port: u16,
+        answer: impl Fn(&Request, usize) -> Vec<u8> + Send + Sync + 'static,
+    ) -> std::io::Result<Self> {
+        let listener = TcpListener::bind(("127.0.0.1", port))?;
+        let port = listener.local_addr()?.port();
         let requests: Arc<Mutex<Vec<Request>>> = Arc::default();
         let kept = Arc::clone(&requests);
         let answer = Arc::new(answer);
@@ -65,7 +73,7 @@ impl Server {
                 });
             }
         });
-        Self { port, requests }
+        Ok(Self { port, requests })
     }
 
     pub(crate) fn url(&self) -> String {

@@ -4,6 +4,7 @@
 mod http_server;
 mod program;
 
+mod anthropic;
 mod authoring;
 mod compaction;
 mod configuration;
@@ -12,8 +13,10 @@ mod importing;
 mod ledger;
 mod memory;
 mod memory_tour;
+mod model_budget;
 mod not_a_plugin;
 mod owner;
+mod presets;
 mod provider_check;
 mod providers;
 mod quality;

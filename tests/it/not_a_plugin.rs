@@ -57,7 +57,7 @@ fn a_file_that_is_not_there() {
         3,
         &[
             "there is no plugin file",
-            "embed-openai, embed-static, model-offline, model-openai, support-agent",
+            "embed-openai, embed-static, model-anthropic, model-offline, model-openai, support-agent",
         ],
     );
     assert!(!folder.path().join(".keepsake").exists());

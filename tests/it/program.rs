@@ -84,6 +84,13 @@ impl Folder {
         command
     }
 
+    /// The support agent on a conversation with Jordan, without a sandbox.
+    pub(crate) fn support(&self, more: &[&str]) -> Command {
+        let mut command = self.command(&["run", "support-agent", "--resource", "jordan"]);
+        command.args(["--sandbox", "none"]).args(more);
+        command
+    }
+
     /// Runs the program to its end.
     pub(crate) fn host(&self, arguments: &[&str]) -> Ran {
         finish(self.command(arguments).spawn().unwrap())

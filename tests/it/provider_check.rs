@@ -2,8 +2,11 @@
 //! contract fail in the row that says how.
 
 use keepsake_test_artifacts::{HASHED_EMBEDDINGS, MINIMAL_AGENT, UNRULY_EMBEDDINGS, UNRULY_MODEL};
-use serde_json::Value;
+use serde_json::{Value, json};
 
+use crate::anthropic;
+use crate::http_providers::embeddings;
+use crate::http_server::{Request, Server, events};
 use crate::program::{Folder, Ran};
 
 fn check(folder: &Folder, plugin: &str) -> Ran {
@@ -40,6 +43,78 @@ fn each_bundled_and_example_provider_keeps_its_contract() {
         assert_eq!(rows(&ran, "skipped"), [""; 0], "{ran:#?}");
         assert_eq!(rows(&ran, "passed").len(), checks, "{ran:#?}");
         assert_eq!(ran.succeeded().json()["ok"], true);
+    }
+}
+
+/// A server in OpenAI's form, as far as a check goes.
+fn openai(request: &Request) -> Vec<u8> {
+    if request.path == "/v1/embeddings" {
+        return embeddings(request);
+    }
+    let asked = request.json();
+    let answers_a_call = request.body.contains("\"tool_call_id\"");
+    let delta = if asked["tools"].is_array() && !answers_a_call {
+        json!({ "tool_calls": [{ "index": 0, "id": "a", "function": {
+            "name": "find_order", "arguments": "{\"number\":\"A-1017\"}" } }] })
+    } else {
+        json!({ "content": "Hello there." })
+    };
+    let piece = |value: Value| format!("data: {value}\n\n");
+    events(
+        &[
+            piece(json!({ "choices": [{ "delta": delta, "finish_reason": null }] })),
+            piece(json!({ "choices": [{ "delta": {}, "finish_reason": "stop" }] })),
+            piece(
+                json!({ "choices": [], "usage": { "prompt_tokens": 9, "completion_tokens": 3 } }),
+            ),
+            "data: [DONE]\n\n".to_owned(),
+        ]
+        .concat(),
+    )
+}
+
+#[test]
+fn the_providers_that_ask_servers_keep_their_contract() {
+    for (plugin, further, checks) in [
+        ("model-openai", "", 11),
+        ("embed-openai", "dimensions = 256\n", 18),
+        ("model-anthropic", "", 11),
+    ] {
+        let server = Server::start(move |request, _| match request.path.as_str() {
+            "/v1/messages" if request.body.contains("\"find_order\"") => {
+                match anthropic::answers_a_call(request) {
+                    true => anthropic::said("It was sent on Monday."),
+                    false => anthropic::calls(&[("find_order", json!({ "number": "A-1017" }))]),
+                }
+            }
+            "/v1/messages" => anthropic::said("Hello there."),
+            _ => openai(request),
+        });
+        let folder = Folder::configured(&format!(
+            "[settings.{plugin}]\nbase-url = {:?}\nmodel = \"m\"\n{further}",
+            server.url()
+        ));
+        let ran = check(&folder, plugin);
+        assert_eq!(rows(&ran, "failed"), [""; 0], "{ran:#?}");
+        assert_eq!(rows(&ran, "skipped"), [""; 0], "{ran:#?}");
+        assert_eq!(rows(&ran, "passed").len(), checks, "{ran:#?}");
+        assert!(ran.stdout.contains("taken; 1 called") || plugin == "embed-openai");
+        assert_eq!(ran.succeeded().json()["ok"], true);
+        assert!(server.requests().len() > 8);
+    }
+}
+
+#[test]
+fn a_server_that_breaks_the_contract_shows_in_the_row_that_says_how() {
+    for (plugin, failed) in [("model-openai", "answers"), ("model-anthropic", "answers")] {
+        let server = Server::start(|_, _| events("data: {\"type\":\"ping\"}\n\n"));
+        let folder = Folder::configured(&format!(
+            "[settings.{plugin}]\nbase-url = {:?}\nmodel = \"m\"\n",
+            server.url()
+        ));
+        let ran = check(&folder, plugin);
+        assert_eq!(rows(&ran, "failed"), [failed], "{ran:#?}");
+        ran.failed(3, &[plugin, failed]);
     }
 }
 

@@ -25,20 +25,27 @@ pub struct Service {
     pub timeout: Duration,
 }
 
+/// How one kind of service is asked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ServiceKind {
+    /// What the plugin puts behind the address.
+    pub path: &'static str,
+    /// An address that there is, for an operator who set none.
+    pub example_url: &'static str,
+    /// A model that there is.
+    pub example_model: &'static str,
+    /// What holds where the operator sets no time.
+    pub timeout: Duration,
+}
+
 impl Service {
-    /// Reads and checks the settings. `path` is what the plugin puts behind the
-    /// address, `example` a model that there is, and `timeout` holds where the
-    /// operator sets none.
+    /// Reads and checks the settings.
     ///
     /// # Errors
     /// [`Error::Invalid`] that names the first setting without a usable value.
-    pub fn of_settings(
-        context: &Context,
-        path: &str,
-        example: &str,
-        timeout: Duration,
-    ) -> Result<Self> {
-        let base: String = context.needed_setting("base-url", "https://api.openai.com/v1")?;
+    pub fn of_settings(context: &Context, kind: &ServiceKind) -> Result<Self> {
+        let path = kind.path;
+        let base: String = context.needed_setting("base-url", kind.example_url)?;
         let base = BaseUrl::parse(&base).map_err(|error| {
             Error::bad_setting("base-url", &format!("is no address of a service: {error}"))
         })?;
@@ -46,7 +53,7 @@ impl Service {
             let rule = format!("ends before `{path}`, which is put behind it");
             return Err(Error::bad_setting("base-url", &rule));
         }
-        let model: String = context.needed_setting("model", example)?;
+        let model: String = context.needed_setting("model", kind.example_model)?;
         let model = model.trim();
         if model.is_empty() || model.len() > MODEL_BYTES || model.contains(char::is_control) {
             let rule = format!("must be a name of 1 to {MODEL_BYTES} bytes on one line");
@@ -55,7 +62,7 @@ impl Service {
         let seconds = context.setting_within("timeout-seconds", &TIMEOUTS_SECONDS)?;
         Ok(Self {
             model: model.to_owned(),
-            timeout: seconds.map_or(timeout, Duration::from_secs),
+            timeout: seconds.map_or(kind.timeout, Duration::from_secs),
             base,
         })
     }
@@ -68,6 +75,13 @@ mod tests {
     use super::*;
     use crate::testing::Host;
 
+    const KIND: ServiceKind = ServiceKind {
+        path: "/ask",
+        example_url: "https://b.example/v1",
+        example_model: "big",
+        timeout: Duration::from_secs(9),
+    };
+
     fn read(more: &[(&str, Value)]) -> Result<Service> {
         let host = Host::new()
             .settings(&[
@@ -75,7 +89,7 @@ mod tests {
                 ("model", json!("m")),
             ])
             .settings(more);
-        Service::of_settings(&host.context(), "/ask", "big", Duration::from_secs(9))
+        Service::of_settings(&host.context(), &KIND)
     }
 
     #[test]
@@ -87,14 +101,15 @@ mod tests {
         let timeout = read(&[("timeout-seconds", json!(5))]).unwrap().timeout;
         assert_eq!(timeout, Duration::from_secs(5));
         for (key, host) in [
-            ("`base-url`", Host::new()),
+            ("`base-url` is missing", Host::new()),
+            ("`https://b.example/v1`", Host::new()),
             (
-                "`model`",
+                "`model` is missing",
                 Host::new().setting("base-url", json!("http://a.example")),
             ),
         ] {
             let context = host.context();
-            let error = Service::of_settings(&context, "/ask", "big", Duration::ZERO).unwrap_err();
+            let error = Service::of_settings(&context, &KIND).unwrap_err();
             assert!(error.message().contains(key), "{error}");
         }
     }

@@ -37,7 +37,7 @@ mod tests {
         assert!(find("support").is_none());
         assert_eq!(
             names(),
-            "embed-openai, embed-static, model-offline, model-openai, support-agent"
+            "embed-openai, embed-static, model-anthropic, model-offline, model-openai, support-agent"
         );
     }
 
@@ -51,6 +51,6 @@ mod tests {
                 .then_some(*name)
         };
         let asking: Vec<_> = PLUGINS.iter().filter_map(name_of).collect();
-        assert_eq!(asking, ["embed-openai", "model-openai"]);
+        assert_eq!(asking, ["embed-openai", "model-anthropic", "model-openai"]);
     }
 }

@@ -25,6 +25,7 @@ mod state;
 
 mod agent;
 mod embedder;
+mod model_budget;
 mod model_provider;
 mod provider;
 
@@ -42,6 +43,7 @@ pub use engine::{DEFAULT_INSTANCES, GuestLimits, LARGEST_MEMORY, PluginEngine};
 pub use error::{FailureCause, PluginError, PluginFailure};
 pub use ledger::Ledger;
 pub use loader::{LoadedPlugin, PluginSource};
+pub use model_budget::{ModelBudget, ModelLimits};
 pub use model_provider::{ModelInfo, ModelPlugin};
 pub use provider::{Provider, Unready};
 pub use report::{Interface, PluginKind, PluginReport, WIT_VERSION};

@@ -47,6 +47,8 @@ pub(super) struct LimitsTable {
     pub(super) turn_seconds: Option<f64>,
     pub(super) turn_cpu_seconds: Option<f64>,
     pub(super) memory_mib: Option<u64>,
+    pub(super) session_model_calls: Option<u64>,
+    pub(super) session_model_tokens: Option<u64>,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -67,7 +69,7 @@ enum Form {
 }
 
 /// Every key with the variable that overrides it.
-const KEYS: [(&str, &str, Form); 22] = [
+const KEYS: [(&str, &str, Form); 24] = [
     ("data", "HOST_DATA", Form::Text),
     ("embeddings", "HOST_EMBEDDINGS", Form::Text),
     ("model", "HOST_MODEL", Form::Text),
@@ -135,6 +137,16 @@ const KEYS: [(&str, &str, Form); 22] = [
         Form::Seconds,
     ),
     ("limits.memory-mib", "HOST_LIMITS_MEMORY_MIB", Form::Whole),
+    (
+        "limits.session-model-calls",
+        "HOST_LIMITS_SESSION_MODEL_CALLS",
+        Form::Whole,
+    ),
+    (
+        "limits.session-model-tokens",
+        "HOST_LIMITS_SESSION_MODEL_TOKENS",
+        Form::Whole,
+    ),
     (
         "memory.compact-after",
         "HOST_MEMORY_COMPACT_AFTER",

@@ -140,7 +140,8 @@ kinds! {
     Recalled = "recalled",
     /// A snippet was built: `query`, `bytes`, `facts`.
     SnippetBuilt = "snippet-built",
-    /// A model was asked.
+    /// A model was asked: `provider`, `model`, `finish`, `usage` as the provider
+    /// counts, and `tokens`, what it counts for in the session's budget.
     ModelCalled = "model-called",
     /// An embedding provider was asked.
     ProviderCalled = "provider-called",

@@ -47,7 +47,7 @@ pub use memory::{
     check_new_facts, check_restored_facts, kept_texts,
 };
 pub use sessions::{
-    BeginSession, OPERATOR_AGENT, ResumeSession, Session, SessionPage, SessionStatus,
+    BeginSession, ModelUse, OPERATOR_AGENT, ResumeSession, Session, SessionPage, SessionStatus,
 };
 
 pub(crate) use error::Result;

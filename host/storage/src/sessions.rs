@@ -3,6 +3,7 @@
 mod abandoned;
 mod held;
 mod list;
+mod model_use;
 
 use keepsake_types::{ResourceRef, Timestamp, limits, now};
 use rusqlite::{Connection, OptionalExtension, Row, params};
@@ -16,6 +17,7 @@ use crate::{Result, StorageError, ledger, scope};
 
 pub(crate) use held::Held;
 pub use list::SessionPage;
+pub use model_use::ModelUse;
 
 /// The agent's name in sessions that an operator's commands begin.
 pub const OPERATOR_AGENT: &str = "operator";

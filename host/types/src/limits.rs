@@ -82,6 +82,17 @@ pub const QUERY_CACHE_BYTES: usize = 8 * 1024 * 1024;
 pub const CHAT_BYTES: usize = 4 * 1024 * 1024;
 /// Messages in one chat.
 pub const CHAT_MESSAGES: usize = 10_000;
+/// Questions to models in one session, all its processes together, unless the
+/// operator says otherwise. A long conversation has hundreds of turns of a few
+/// questions; an agent that asks in circles is stopped before it is noticed on a bill.
+pub const SESSION_MODEL_CALLS: u64 = 2_000;
+/// Tokens of those questions and answers together, unless the operator says
+/// otherwise: 5,000 a question on average, since each repeats the conversation.
+pub const SESSION_MODEL_TOKENS: u64 = 10_000_000;
+/// The largest such bounds that can be set. More is none.
+pub const SESSION_MODEL_CALLS_MAXIMUM: u64 = 1_000_000_000;
+/// The same for tokens.
+pub const SESSION_MODEL_TOKENS_MAXIMUM: u64 = 1_000_000_000_000;
 
 /// How long a sandbox's command runs where nothing else is said.
 pub const EXEC_SECONDS: u64 = 60;

@@ -3,7 +3,7 @@
 use std::ops::RangeInclusive;
 use std::time::Duration;
 
-use keepsake_sdk::http::Service;
+use keepsake_sdk::http::{Service, ServiceKind};
 use keepsake_sdk::{Context, Result};
 use serde::{Deserialize, Serialize};
 
@@ -12,8 +12,13 @@ const DIMENSIONS: RangeInclusive<u32> = 1..=8_192;
 /// Texts in one request where nothing else is said, and how many OpenAI takes.
 const BATCH: u32 = 64;
 const BATCHES: RangeInclusive<u32> = 1..=2_048;
-/// How long each step of a request may take. An agent's turn waits for it.
-const TIMEOUT: Duration = Duration::from_secs(30);
+/// How servers are asked. An agent's turn waits for each step of a request.
+const SERVICE: ServiceKind = ServiceKind {
+    path: "/embeddings",
+    example_url: "https://api.openai.com/v1",
+    example_model: "text-embedding-3-small",
+    timeout: Duration::from_secs(30),
+};
 
 /// The operator's settings for this provider.
 #[derive(Clone, Debug, PartialEq)]
@@ -71,8 +76,7 @@ impl Settings {
     /// # Errors
     /// [`Error::Invalid`] that names the first setting without a usable value.
     pub(crate) fn read(context: &Context) -> Result<Self> {
-        let service =
-            Service::of_settings(context, "/embeddings", "text-embedding-3-small", TIMEOUT)?;
+        let service = Service::of_settings(context, &SERVICE)?;
         let input_type = match context.setting("input-type")? {
             Some(InputType::Said(said)) => said,
             Some(InputType::Word(Auto::Auto)) | None => is_nvidia(service.base.host()),

@@ -1,15 +1,12 @@
 //! An answer while its pieces come in.
 
+use keepsake_sdk::Result;
+use keepsake_sdk::http::chat::AnswerRoom;
 use keepsake_sdk::model::{Delta, FinishReason, Message, Response, Usage};
-use keepsake_sdk::{Error, Result};
 use serde_json::json;
 
 use crate::calls::Calls;
 use crate::wire::{self, Choice, Piece, Said};
-
-/// The largest answer that is taken, in bytes of text, thoughts and arguments:
-/// as much as a host takes as a whole conversation.
-pub const ANSWER_BYTES: usize = 4 * 1024 * 1024;
 
 /// What has come so far.
 #[derive(Debug, Default)]
@@ -19,7 +16,7 @@ pub(crate) struct Assembly {
     finish: Option<String>,
     usage: Option<Usage>,
     model: Option<String>,
-    bytes: usize,
+    room: AnswerRoom,
 }
 
 impl Assembly {
@@ -51,14 +48,14 @@ impl Assembly {
     fn take_said(&mut self, said: Said, deltas: &mut impl Extend<Delta>) -> Result<()> {
         for thought in said.reasoning_content.into_iter().chain(said.reasoning) {
             if !thought.is_empty() {
-                self.count(thought.len())?;
+                self.room.take(thought.len())?;
                 deltas.extend([Delta::Other(json!({ "reasoning": thought }).to_string())]);
             }
         }
         let content = said.content.map(wire::Content::into_text);
         for text in content.into_iter().chain(said.refusal) {
             if !text.is_empty() {
-                self.count(text.len())?;
+                self.room.take(text.len())?;
                 self.text.push_str(&text);
                 deltas.extend([Delta::Text(text)]);
             }
@@ -70,21 +67,9 @@ impl Assembly {
         });
         for call in said.tool_calls.unwrap_or_default().into_iter().chain(older) {
             let arguments = call.function.as_ref().map(wire::Function::arguments_text);
-            self.count(arguments.map_or(0, |arguments| arguments.len()))?;
+            self.room
+                .take(arguments.map_or(0, |arguments| arguments.len()))?;
             deltas.extend(self.calls.take(&call)?.map(Delta::ToolCall));
-        }
-        Ok(())
-    }
-
-    fn count(&mut self, bytes: usize) -> Result<()> {
-        self.bytes += bytes;
-        if self.bytes > ANSWER_BYTES {
-            return Err(Error::limit(
-                "model-answer-bytes",
-                format!(
-                    "the model's answer has more than {ANSWER_BYTES} bytes: set `max-tokens` for model-openai"
-                ),
-            ));
         }
         Ok(())
     }

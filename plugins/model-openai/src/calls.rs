@@ -1,14 +1,10 @@
 //! Tool calls while they come in, in the many ways in which servers send them.
 
-use std::hash::{BuildHasher, Hasher, RandomState};
-
+use keepsake_sdk::Result;
+use keepsake_sdk::http::chat::{CALLS, given, made_up_id, too_many_calls, whole_call};
 use keepsake_sdk::model::{ToolCall, ToolCallDelta};
-use keepsake_sdk::{Error, Result};
 
 use crate::wire;
-
-/// How many calls one answer may have. No model means that many.
-pub const CALLS: usize = 128;
 
 /// The calls of one answer.
 #[derive(Debug, Default)]
@@ -106,14 +102,11 @@ impl Calls {
             return Ok(place);
         }
         if self.calls.len() >= CALLS {
-            return Err(Error::limit(
-                "model-tool-calls",
-                format!("the model calls more than {CALLS} tools in one answer"),
-            ));
+            return Err(too_many_calls());
         }
         self.calls.push(Partial {
             number: piece.index,
-            id: format!("call-{:016x}", RandomState::new().build_hasher().finish()),
+            id: made_up_id(),
             made_up: true,
             name: String::new(),
             arguments: String::new(),
@@ -131,27 +124,10 @@ impl Calls {
     /// # Errors
     /// When one has no name.
     pub(crate) fn whole(&self) -> Result<Vec<ToolCall>> {
-        let whole = self.calls.iter().map(|call| {
-            if call.name.is_empty() {
-                return Err(Error::unavailable(
-                    "the server's answer calls a tool without naming it: try again, or use another model",
-                ));
-            }
-            let blank = call.arguments.trim().is_empty();
-            let arguments = if blank { "{}" } else { &call.arguments };
-            Ok(ToolCall {
-                id: call.id.clone(),
-                name: call.name.clone(),
-                arguments: arguments.to_owned(),
-            })
-        });
+        let whole = self.calls.iter();
+        let whole = whole.map(|call| whole_call(&call.id, &call.name, &call.arguments));
         whole.collect()
     }
-}
-
-/// A text that is there and not empty.
-fn given(text: &Option<String>) -> Option<&str> {
-    text.as_deref().filter(|text| !text.is_empty())
 }
 
 #[cfg(test)]

@@ -1,10 +1,11 @@
 //! A request as the server's JSON.
 
+use keepsake_sdk::http::chat::{Fields, arguments_text, parameters};
 use keepsake_sdk::model::{Message, Request, Role, ToolCall};
 use keepsake_sdk::{Error, Result};
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
-use crate::settings::{Settings, own_field};
+use crate::settings::Settings;
 
 /// What an agent says by the request's own fields, within the operator's bounds.
 const REQUEST_FIELDS: [&str; 3] = ["max_completion_tokens", "max_tokens", "stream_options"];
@@ -19,52 +20,32 @@ pub(crate) fn body(settings: &Settings, request: &Request) -> Result<Value> {
         .iter()
         .map(message)
         .collect::<Result<_>>()?;
-    let mut body = json!({
-        "model": settings.service.model,
-        "messages": messages,
-        "stream": settings.stream,
-    });
-    if settings.stream {
+    let chat = &settings.chat;
+    let mut fields = Fields::of(chat);
+    fields.set("messages", messages.into());
+    if chat.stream {
         // Without it, most servers do not count the tokens of a stream.
-        body["stream_options"] = json!({ "include_usage": true });
+        fields.set("stream_options", json!({ "include_usage": true }));
     }
     if !request.tools.is_empty() {
         let tools = request.tools.iter().map(|tool| {
-            let parameters: Value = serde_json::from_str(&tool.parameters).map_err(|error| {
-                Error::invalid(format!(
-                    "the parameters of the tool `{}`: {error}",
-                    tool.name
-                ))
-            })?;
             Ok(json!({
                 "type": "function",
                 "function": {
                     "name": tool.name,
                     "description": tool.description,
-                    "parameters": parameters,
+                    "parameters": parameters(tool)?,
                 },
             }))
         });
-        body["tools"] = tools.collect::<Result<_>>()?;
+        fields.set("tools", tools.collect::<Result<_>>()?);
     }
-    if let Some(temperature) = request.temperature.or(settings.temperature) {
-        body["temperature"] = decimal(temperature)?;
+    fields.set_temperature(chat, request)?;
+    if let Some(tokens) = chat.bound_of_tokens(request.max_tokens) {
+        fields.set(settings.max_tokens_field.name(), json!(tokens));
     }
-    let bounds = request.max_tokens.into_iter().chain(settings.max_tokens);
-    if let Some(tokens) = bounds.min() {
-        body["max_tokens"] = json!(tokens);
-    }
-    let stop: Vec<_> = request
-        .stop
-        .iter()
-        .filter(|text| !text.is_empty())
-        .collect();
-    if !stop.is_empty() {
-        body["stop"] = json!(stop);
-    }
-    merge(&mut body, &settings.extra);
-    merge(&mut body, &extras(request)?);
-    Ok(body)
+    fields.set_stop("stop", request);
+    fields.finish(chat, request, &REQUEST_FIELDS)
 }
 
 fn message(message: &Message) -> Result<Value> {
@@ -89,59 +70,9 @@ fn message(message: &Message) -> Result<Value> {
 }
 
 fn call(call: &ToolCall) -> Value {
-    // Servers read the arguments of earlier calls and fail on what a model got
-    // wrong. It is kept as text, so that the model sees what it wrote.
-    let arguments = match serde_json::from_str(&call.arguments) {
-        Ok(Value::Object(_)) => call.arguments.clone(),
-        _ => json!({ "malformed": call.arguments }).to_string(),
-    };
     json!({
         "id": call.id,
         "type": "function",
-        "function": { "name": call.name, "arguments": arguments },
+        "function": { "name": call.name, "arguments": arguments_text(&call.arguments) },
     })
-}
-
-/// A number as it was written: 0.7, not 0.699999988079071.
-fn decimal(number: f32) -> Result<Value> {
-    number
-        .to_string()
-        .parse::<serde_json::Number>()
-        .map(Value::Number)
-        .map_err(|_| Error::invalid(format!("the temperature cannot be {number}")))
-}
-
-fn extras(request: &Request) -> Result<Map<String, Value>> {
-    let Some(text) = &request.extras else {
-        return Ok(Map::new());
-    };
-    let extras: Map<String, Value> = serde_json::from_str(text).map_err(|error| {
-        Error::invalid(format!("the request's extras are no JSON object: {error}"))
-    })?;
-    let field = own_field(&extras).or_else(|| {
-        REQUEST_FIELDS
-            .into_iter()
-            .find(|field| extras.contains_key(*field))
-    });
-    match field {
-        Some(field) => Err(Error::invalid(format!(
-            "the request's extras may not hold `{field}`: the provider sets it"
-        ))),
-        None => Ok(extras),
-    }
-}
-
-/// Puts fields over those of the body. Null takes one out, for servers that
-/// refuse a field which the plugin sends by itself.
-fn merge(body: &mut Value, fields: &Map<String, Value>) {
-    let Some(body) = body.as_object_mut() else {
-        return;
-    };
-    for (name, value) in fields {
-        if value.is_null() {
-            body.remove(name);
-        } else {
-            body.insert(name.clone(), value.clone());
-        }
-    }
 }

@@ -114,6 +114,14 @@ fn the_operator_bounds_tokens_and_the_request_chooses_below() {
 }
 
 #[test]
+fn the_bound_of_tokens_is_called_what_the_server_calls_it() {
+    let host = host().setting("max-tokens-field", json!("max_completion_tokens"));
+    let body = sent(host, hello().max_tokens(50));
+    assert_eq!(body["max_completion_tokens"], 50);
+    assert!(body.get("max_tokens").is_none());
+}
+
+#[test]
 fn further_fields_are_put_over_the_body_and_null_takes_one_out() {
     let host = host().setting(
         "extra",

@@ -3,8 +3,8 @@
 mod support;
 
 use keepsake_sdk::http::HttpErrorKind;
+use keepsake_sdk::http::chat::{ANSWER_BYTES, EVENT_BYTES};
 use keepsake_sdk::testing::HttpAnswer;
-use model_openai::{ANSWER_BYTES, EVENT_BYTES};
 use serde_json::{Value, json};
 
 use support::{DONE, ask, finish, hello, host, text, told};

@@ -85,6 +85,7 @@ impl Hosted {
                 ledger: Ledger::new(database, &session.id),
                 embedder: None,
                 model: None,
+                model_budget: std::sync::Arc::default(),
                 sandboxes: None,
                 compactor: None,
                 emit,

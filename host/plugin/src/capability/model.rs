@@ -1,10 +1,10 @@
 //! `keepsake:host/model` as agents see it: the provider that the host was
 //! configured with, with each answer recorded.
 
-use std::sync::Arc;
-use std::time::Instant;
+mod record;
 
-use keepsake_storage::Kind as EntryKind;
+use std::sync::Arc;
+
 use keepsake_types::limits;
 use serde_json::{Value, json};
 use wasmtime::component::{HasData, Resource, ResourceTable};
@@ -15,64 +15,28 @@ use crate::bindings::agent::keepsake::host::model::{
 };
 use crate::bindings::agent::keepsake::host::types::{Error, LimitReached};
 use crate::bindings::model_provider::exports::keepsake::host::model as provider;
-use crate::capability::session::TurnState;
-use crate::capability::{code, describe, unavailable};
-use crate::ledger::Ledger;
+use crate::capability::session::{TurnContext, TurnState};
+use crate::capability::unavailable;
 use crate::model_provider::{Chat, ModelPlugin};
 use crate::state::State;
+use record::Record;
 
 /// An answer that an agent waits for.
 #[expect(unreachable_pub, reason = "the generated code exports it")]
 pub struct Completion {
     chat: Chat,
-    record: Option<Record>,
-}
-
-/// What the ledger will say of an answer once its end is known.
-struct Record {
-    ledger: Ledger,
-    started: Instant,
-    payload: Value,
-}
-
-impl Record {
-    fn detail(mut self, members: Value) -> (Ledger, Value) {
-        if let (Some(payload), Value::Object(members)) = (self.payload.as_object_mut(), members) {
-            payload.extend(members);
-            payload.insert(
-                "milliseconds".into(),
-                json!(self.started.elapsed().as_millis() as u64),
-            );
-        }
-        (self.ledger, self.payload)
-    }
-
-    async fn write(self, members: Value) -> Result<(), Error> {
-        let (ledger, payload) = self.detail(members);
-        ledger.append(EntryKind::ModelCalled, payload).await?;
-        Ok(())
-    }
-
-    async fn failed(self, error: &Error) -> Result<(), Error> {
-        self.write(json!({ "finish": "error", "error": describe(error), "code": code(error) }))
-            .await
-    }
-}
-
-impl Drop for Completion {
-    fn drop(&mut self) {
-        // An answer that nobody waited for was asked for all the same.
-        if let Some(record) = self.record.take() {
-            let (ledger, payload) = record.detail(json!({ "finish": "abandoned" }));
-            ledger.append_later(EntryKind::ModelCalled, payload);
-        }
-    }
+    record: Record,
 }
 
 impl Completion {
     async fn next(&mut self) -> Result<Option<Delta>, Error> {
         match self.chat.next().await {
-            Ok(delta) => Ok(delta.map(Delta::from)),
+            Ok(delta) => {
+                if let Some(delta) = &delta {
+                    self.record.came(delta);
+                }
+                Ok(delta.map(Delta::from))
+            }
             Err(error) => self.failed(error).await,
         }
     }
@@ -82,29 +46,13 @@ impl Completion {
             Ok(response) => response,
             Err(error) => return self.failed(error).await,
         };
-        if let Some(record) = self.record.take() {
-            record
-                .write(json!({
-                    "model": response.model,
-                    "finish": finish_name(&response.finish_reason),
-                    "text": response.message.content,
-                    "tool_calls": response.message.tool_calls.iter().map(|call| json!({
-                        "id": call.id, "name": call.name, "arguments": call.arguments,
-                    })).collect::<Vec<_>>(),
-                    "usage": response.usage.as_ref().map(|usage| json!({
-                        "input_tokens": usage.input_tokens,
-                        "output_tokens": usage.output_tokens,
-                    })),
-                }))
-                .await?;
-        }
+        let finish = finish_name(&response.finish_reason);
+        self.record.finished(&response, finish).await?;
         Ok(response.into())
     }
 
     async fn failed<T>(&mut self, error: Error) -> Result<T, Error> {
-        if let Some(record) = self.record.take() {
-            record.failed(&error).await?;
-        }
+        self.record.failed(&error).await?;
         Err(error)
     }
 }
@@ -133,44 +81,52 @@ impl<'a> ModelView<'a> {
     }
 }
 
-/// The provider, which may have to be loaded first.
-async fn loaded(turn: Option<&TurnState>) -> Result<(&Arc<ModelPlugin>, &Ledger), Error> {
+/// The provider, which may have to be loaded first, and the turn that asks it.
+async fn loaded(turn: Option<&TurnState>) -> Result<(&Arc<ModelPlugin>, &TurnContext), Error> {
     let turn = turn.ok_or_else(|| Error::Denied("a model answers within a turn only".into()))?;
     let model = turn
         .context
         .model
         .as_ref()
         .ok_or_else(|| unavailable("this host was started without a model provider"))?;
-    Ok((model.get().await?, &turn.context.ledger))
+    Ok((model.get().await?, &turn.context))
 }
 
-/// Asks the provider, and records what comes of it.
+/// Asks the provider where the session may, and records what comes of it.
 async fn begin(
     model: Arc<ModelPlugin>,
-    ledger: Ledger,
+    turn: &TurnContext,
     request: Request,
 ) -> Result<Completion, Error> {
     check(&request)?;
-    let record = Record {
-        ledger,
-        started: Instant::now(),
-        payload: json!({
-            "provider": model.name(),
-            "model": model.info().model,
-            "messages": request.messages.len(),
-            "tools": request.tools.iter().map(|tool| tool.name.as_str()).collect::<Vec<_>>(),
-        }),
-    };
+    let spending = turn.model_budget.take(bytes(&request))?;
+    let payload = json!({
+        "provider": model.name(),
+        "model": model.info().model,
+        "messages": request.messages.len(),
+        "tools": request.tools.iter().map(|tool| tool.name.as_str()).collect::<Vec<_>>(),
+    });
+    let record = Record::new(turn.ledger.clone(), payload, spending);
     match model.chat(&request.into()).await {
-        Ok(chat) => Ok(Completion {
-            chat,
-            record: Some(record),
-        }),
+        Ok(chat) => Ok(Completion { chat, record }),
         Err(error) => {
-            record.failed(&error).await?;
+            record.refused(&error).await?;
             Err(error)
         }
     }
+}
+
+/// All that a model has to read of a request.
+fn bytes(request: &Request) -> usize {
+    let messages = request.messages.iter().map(|message| {
+        let calls = message.tool_calls.iter();
+        message.content.len() + calls.map(|call| call.arguments.len()).sum::<usize>()
+    });
+    let tools = request
+        .tools
+        .iter()
+        .map(|tool| tool.name.len() + tool.description.len() + tool.parameters.len());
+    messages.chain(tools).sum()
 }
 
 /// A request that no provider could answer is refused before one is asked.
@@ -237,11 +193,11 @@ impl model::Host for ModelView<'_> {
         &mut self,
         request: Request,
     ) -> wasmtime::Result<Result<Resource<Completion>, Error>> {
-        let (model, ledger) = match loaded(self.turn).await {
-            Ok((model, ledger)) => (Arc::clone(model), ledger.clone()),
+        let (model, turn) = match loaded(self.turn).await {
+            Ok((model, turn)) => (Arc::clone(model), turn),
             Err(error) => return Ok(Err(error)),
         };
-        match begin(model, ledger, request).await {
+        match begin(model, turn, request).await {
             Ok(completion) => Ok(Ok(self.table.push(completion)?)),
             Err(error) => Ok(Err(error)),
         }

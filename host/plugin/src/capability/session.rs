@@ -16,6 +16,7 @@ use crate::capability::memory::profile::ProfileSchema;
 use crate::capability::sandbox::{SandboxHandle, SessionSandboxes};
 use crate::embedder::EmbeddingPlugin;
 use crate::ledger::Ledger;
+use crate::model_budget::ModelBudget;
 use crate::model_provider::ModelPlugin;
 use crate::provider::Provider;
 use crate::state::State;
@@ -49,6 +50,8 @@ pub struct TurnContext {
     pub embedder: Option<Provider<EmbeddingPlugin>>,
     /// The model provider.
     pub model: Option<Provider<ModelPlugin>>,
+    /// What the session may still ask of it.
+    pub model_budget: Arc<ModelBudget>,
     /// The session's sandboxes; none when it was granted none.
     pub sandboxes: Option<Arc<SessionSandboxes>>,
     /// The agent, which summarises facts that it lets go if it can; without it,

@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use keepsake_plugin::{CompactionError, Ledger, Summariser, TurnContext, compact};
+use keepsake_plugin::{CompactionError, Ledger, ModelBudget, Summariser, TurnContext, compact};
 use keepsake_storage::{
-    CompactOptions, Compaction, Database, Memory, OPERATOR_AGENT, StorageError,
+    CompactOptions, Compaction, Database, Memory, ModelUse, OPERATOR_AGENT, StorageError,
 };
 use keepsake_types::{ResourceRef, now};
 use serde_json::{Map, Value, json};
@@ -111,6 +111,10 @@ impl Compact {
             ledger: Ledger::new(database.clone(), memory.session_id()),
             embedder: Some(embedder.provider),
             model: Some(model.provider),
+            model_budget: Arc::new(ModelBudget::new(
+                app.config.model_limits,
+                ModelUse::default(),
+            )),
             sandboxes: None,
             compactor: Some(Arc::clone(&agent)),
             emit,

@@ -14,6 +14,7 @@ mod imports;
 mod index;
 mod keys;
 mod layers;
+mod model_use;
 mod opening;
 mod owner_erasure;
 mod recall;

@@ -92,6 +92,7 @@ impl Guest for Unruly {
                 format!("{} numbers", vectors[0].len())
             }
             "chat" => chat(rest)?,
+            "chat-on" => chat_on(rest),
             "spawn" => {
                 let options = agents::SpawnOptions {
                     fork_sandbox: false,
@@ -298,6 +299,22 @@ fn chat(message: &str) -> Result<String, Error> {
     }
     let response = completion.finish()?;
     Ok(format!("{text} / {}", response.message.content))
+}
+
+/// Asks the model for as long as it is answered, and a few times more.
+fn chat_on(message: &str) -> String {
+    let mut answers = 0;
+    let mut refusals = Vec::new();
+    while refusals.len() < 3 {
+        match chat(message) {
+            Ok(_) => answers += 1,
+            Err(error) => refusals.push(match error {
+                Error::Limit(limit) => limit.name,
+                other => format!("{other:?}"),
+            }),
+        }
+    }
+    format!("{answers} answers, then {}", refusals.join(" "))
 }
 
 /// What a plugin sees of the machine: nothing.
