@@ -1,6 +1,7 @@
 //! `host run`: an agent, a customer, and messages from wherever they come.
 
 mod conversation;
+mod interrupts;
 mod show;
 
 use std::path::Path;
@@ -21,6 +22,7 @@ use crate::failure::{ExitCode, Failure};
 use crate::output;
 use crate::session::{Parts, Session, TurnFailure, TurnReport};
 use conversation::{Message, Messages};
+use interrupts::Interrupts;
 use show::Show;
 
 pub(crate) async fn run(app: &App, arguments: RunArguments, json: bool) -> Result<(), Failure> {
@@ -68,10 +70,19 @@ pub(crate) async fn run(app: &App, arguments: RunArguments, json: bool) -> Resul
     };
     let messages = Messages::new(arguments.message, app.history_path())?;
     let account = arguments.account.filter(|account| !account.is_empty());
+    let mut interrupts = Interrupts::new();
     let mut session = Session::open(parts, resource, account, arguments.session).await?;
     let show = Show::new(json, messages.interactive(), arguments.steps);
     show.beginning(&session)?;
-    let talked = talk(&mut session, messages, &show, &database, arguments.steps).await;
+    let talked = talk(
+        &mut session,
+        messages,
+        &show,
+        &database,
+        arguments.steps,
+        &mut interrupts,
+    )
+    .await;
     // The sandboxes are closed and the end is recorded, however it went.
     let ended = session.end(talked.is_err()).await;
     let failed_turns = talked?;
@@ -141,12 +152,13 @@ async fn talk(
     show: &Show,
     database: &Database,
     with_steps: bool,
+    interrupts: &mut Interrupts,
 ) -> Result<u32, Failure> {
     let mut failed = 0;
     loop {
         let message = tokio::select! {
             message = messages.next() => message,
-            () = interrupted() => return Err(interruption()),
+            () = interrupts.next() => return Err(interruption()),
         };
         let Some(message) = message else {
             return Ok(failed);
@@ -159,7 +171,7 @@ async fn talk(
                 continue;
             }
         };
-        let report = one_turn(session, message, show).await?;
+        let report = one_turn(session, message, show, interrupts).await?;
         if with_steps {
             steps(database, &session.id, &session.resource, report.first_entry).await?;
         }
@@ -181,10 +193,11 @@ async fn one_turn(
     session: &mut Session,
     message: String,
     show: &Show,
+    interrupts: &mut Interrupts,
 ) -> Result<TurnReport, Failure> {
     let (emit, mut emitted) = mpsc::unbounded_channel();
     show.new_turn();
-    let turn = session.turn(message, emit, interrupted());
+    let turn = session.turn(message, emit, interrupts.next());
     tokio::pin!(turn);
     let report = loop {
         tokio::select! {
@@ -198,27 +211,6 @@ async fn one_turn(
         show.chunk(&chunk)?;
     }
     Ok(report)
-}
-
-/// Waits for Ctrl-C, for a request to end, or for the terminal to go away.
-async fn interrupted() {
-    use tokio::signal::unix::{SignalKind, signal};
-    let kinds = [
-        SignalKind::interrupt(),
-        SignalKind::terminate(),
-        SignalKind::hangup(),
-    ];
-    let (Ok(mut interrupt), Ok(mut terminate), Ok(mut hangup)) =
-        (signal(kinds[0]), signal(kinds[1]), signal(kinds[2]))
-    else {
-        // What cannot be listened for ends the program by itself.
-        return std::future::pending().await;
-    };
-    tokio::select! {
-        _ = interrupt.recv() => {}
-        _ = terminate.recv() => {}
-        _ = hangup.recv() => {}
-    }
 }
 
 fn interruption() -> Failure {
