@@ -148,6 +148,12 @@ pub(crate) enum NewKind {
 pub(crate) enum NewLanguage {
     /// Built by cargo for wasm32-wasip2
     Rust,
+    /// JavaScript, built with Node.js and npm
+    Js,
+    /// TypeScript, built with Node.js and npm
+    Ts,
+    /// Python, built with componentize-py
+    Python,
 }
 
 #[derive(Debug, Args)]

@@ -2,12 +2,14 @@
 // source is bundled into one file, with what it imports, and put into a
 // JavaScript engine that is WebAssembly.
 
+import { spawnSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { mkdir, rm, writeFile } from 'node:fs/promises';
+import { createRequire } from 'node:module';
 import { dirname, join, relative, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
-import { BUNDLE, readable } from '../src/component/stack.js';
+import { BUNDLE, original } from '../src/component/stack.js';
 
 /** The world in the WIT package and the entry of each kind. */
 const KINDS = { agent: 'agent-plugin', 'embedding-provider': 'embedding-provider' };
@@ -24,6 +26,7 @@ async function main([folder, kind, out]) {
   if (!world) throw new Told(`plugins of the kind ${kind} cannot be written in JavaScript yet; there are ${Object.keys(KINDS).join(', ')}`);
   const beginning = BEGINNINGS.find((name) => existsSync(join(project, name)));
   if (!beginning) throw new Told(`there is no ${BEGINNINGS.join(' and no ')}: the plugin's source begins there`);
+  if (beginning.endsWith('.ts')) checkTypes(project);
   const stage = join(project, 'dist', '.stage');
   await mkdir(stage, { recursive: true });
   try {
@@ -36,6 +39,21 @@ async function main([folder, kind, out]) {
   } finally {
     await rm(stage, { recursive: true, force: true });
   }
+}
+
+/** The bundler takes types away without a look at them. */
+function checkTypes(project) {
+  if (!existsSync(join(project, 'tsconfig.json'))) throw new Told('there is no tsconfig.json, by which the types are checked');
+  console.error('checking the types');
+  let compiler;
+  try {
+    compiler = join(dirname(createRequire(join(project, 'x')).resolve('typescript/package.json')), 'bin', 'tsc');
+  } catch (error) {
+    throw new Told(`the build needs typescript, which cannot be found: run \`npm ci\` in ${project} (${error.message})`);
+  }
+  // What the compiler says goes where everything else goes.
+  const checked = spawnSync(process.execPath, [compiler, '--noEmit', '-p', project], { cwd: project, stdio: ['ignore', 2, 2] });
+  if (checked.status !== 0) throw new Told('the types do not fit');
 }
 
 async function bundle(project, kind, beginning) {
@@ -89,9 +107,14 @@ async function componentize(project, stage, world, { sources }) {
 
 /** The engine runs the module's top level while it builds. */
 function beginningFailed(message, sources) {
-  const frames = readable(message.replaceAll(/^.*?(\S*@\S+:\d+:\d+)$/gm, '$1'), sources);
-  const words = message.split('\n').filter((line) => !/@\S+:\d+:\d+$/.test(line)).join('\n').trim();
-  return `the component cannot be made:\n${words}${frames ? `\n${frames}` : ''}`;
+  const words = message
+    .split('\n')
+    // Which program fails, and in what folder, is nothing of the author's.
+    .filter((line) => !line.startsWith('Failed to initialize component'))
+    .map((line) => line.replaceAll(/(\S*\/)?plugin\.js:(\d+):(\d+)/g, (place, _, line, column) => original(sources, Number(line), Number(column)) ?? place))
+    .join('\n')
+    .trim();
+  return `the component cannot be made: the module fails when it is loaded\n${words}`;
 }
 
 /** A package of the project's `node_modules`, or of a folder above it. */
@@ -110,6 +133,8 @@ try {
   await main(process.argv.slice(2));
 } catch (error) {
   const told = error instanceof Told || Array.isArray(error.errors);
-  console.error(told ? error.message : error.stack);
+  const text = told ? error.message : error.stack;
+  // The bundler colours what it says, wherever it goes.
+  console.error(process.stderr.isTTY ? text : text.replaceAll(/\u001b\[[0-9;]*m/g, ''));
   process.exitCode = 1;
 }

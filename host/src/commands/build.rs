@@ -1,6 +1,8 @@
 //! `host build`: from a plugin's project to a component in its `dist` folder.
 
+mod javascript;
 mod project;
+mod python;
 mod rust;
 
 use std::fs;
@@ -12,7 +14,7 @@ use crate::commands::inspect;
 use crate::config::PluginChoice;
 use crate::failure::{ExitCode, Failure};
 use crate::output::{self, note};
-use project::Project;
+use project::{Language, Project};
 
 pub(crate) fn run(app: &App, folder: &Path, json: bool) -> Result<(), Failure> {
     let project = Project::open(folder)?;
@@ -62,7 +64,6 @@ fn build(project: &Project) -> Result<PathBuf, Failure> {
     // What is saved while the build runs is newer than what it makes.
     let began = SystemTime::now();
     note!("building {}", project.name);
-    let built = rust::build(project)?;
     let component = project.component();
     let unwritable = |error: std::io::Error| {
         Failure::new(
@@ -75,7 +76,14 @@ fn build(project: &Project) -> Result<PathBuf, Failure> {
     }
     // Renamed into its place: a host that runs the old one never sees half.
     let half = component.with_extension("wasm.part");
-    fs::copy(&built, &half).map_err(unwritable)?;
+    match project.language {
+        Language::Rust => {
+            let built = rust::build(project)?;
+            fs::copy(&built, &half).map_err(unwritable)?;
+        }
+        Language::Js | Language::Ts => javascript::build(project, &half)?,
+        Language::Python => python::build(project, &half)?,
+    }
     fs::File::options()
         .write(true)
         .open(&half)

@@ -30,7 +30,8 @@ export function place(stack) {
   return places.find((at) => !at.includes('vendor/') && !at.includes('node_modules/')) ?? places[0];
 }
 
-function original({ mappings, names }, line, column) {
+/** The place in the sources of a place in the bundle. */
+export function original({ mappings, names }, line, column) {
   let [source, sourceLine, sourceColumn] = [0, 0, 0];
   let found;
   for (const [number, segments] of mappings.split(';').slice(0, line).entries()) {

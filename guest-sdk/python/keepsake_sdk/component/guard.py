@@ -55,8 +55,6 @@ def _place(error: BaseException) -> str | None:
     frame = (own or frames or [None])[-1]
     if frame is None:
         return None
-    # Sources lie in numbered folders of the component.
-    name = frame.filename.lstrip("/").split("/", 1)[-1]
+    # Sources lie in numbered folders of the component, the author's in the first.
+    name = frame.filename.replace("/0/", "src/", 1)
     return f"{name}:{frame.lineno}"
-
-
