@@ -179,6 +179,10 @@ pub(crate) struct RunArguments {
     /// the reply comes after that, in one piece
     #[arg(long)]
     pub(crate) steps: bool,
+    /// Build a project again when its source changes, and go on in the same
+    /// session with what was built
+    #[arg(long)]
+    pub(crate) watch: bool,
     #[command(flatten)]
     pub(crate) parts: Parts,
 }

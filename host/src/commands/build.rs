@@ -60,6 +60,42 @@ pub(crate) fn if_project(plugin: &Path) -> Result<Option<PathBuf>, Failure> {
     build(&project).map(Some)
 }
 
+/// A project that is built again and again.
+pub(crate) struct Watched {
+    project: Project,
+    /// The newest source that was built, or that a build was tried of.
+    seen: SystemTime,
+}
+
+impl Watched {
+    /// The project at `folder`, as it was built; none where there is none.
+    pub(crate) fn at(folder: &Path) -> Result<Option<Self>, Failure> {
+        if !Project::is_at(folder) {
+            return Ok(None);
+        }
+        let project = Project::open(folder)?;
+        let seen = match fs::metadata(project.component()).and_then(|file| file.modified()) {
+            Ok(built) => built,
+            Err(_) => SystemTime::UNIX_EPOCH,
+        };
+        Ok(Some(Self { project, seen }))
+    }
+
+    /// Whether the source was changed since. Where it cannot be read, as while
+    /// an editor puts a file into its place, it was not.
+    pub(crate) fn changed(&self) -> bool {
+        self.project
+            .newest_source()
+            .is_ok_and(|newest| newest > self.seen)
+    }
+
+    /// Builds it. What fails is not tried again before it is changed.
+    pub(crate) fn build(&mut self) -> Result<PathBuf, Failure> {
+        self.seen = self.project.newest_source()?;
+        build(&self.project)
+    }
+}
+
 fn build(project: &Project) -> Result<PathBuf, Failure> {
     // What is saved while the build runs is newer than what it makes.
     let began = SystemTime::now();

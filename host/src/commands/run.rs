@@ -2,6 +2,7 @@
 
 mod conversation;
 mod show;
+mod watch;
 
 use std::path::Path;
 
@@ -22,13 +23,18 @@ use crate::output;
 use crate::session::{Parts, Session, TurnFailure, TurnReport};
 use conversation::{Message, Messages};
 use show::Show;
+use watch::Watch;
 
 pub(crate) async fn run(app: &App, arguments: RunArguments, json: bool) -> Result<(), Failure> {
     // What a project is built to is found by the folder's name.
     let built = build::if_project(Path::new(&arguments.plugin))?;
+    let plugins = app.plugins()?;
+    let mut watch = match arguments.watch {
+        true => Some(Watch::new(&plugins, Path::new(&arguments.plugin))?),
+        false => None,
+    };
     let plugin = built.map_or(arguments.plugin, |file| file.to_string_lossy().into_owned());
     let opening = app.opening_database();
-    let plugins = app.plugins()?;
     // Plugins are checked before anything is written: a mistyped name leaves
     // no data folder behind.
     let choice = PluginChoice::here(plugin);
@@ -71,7 +77,15 @@ pub(crate) async fn run(app: &App, arguments: RunArguments, json: bool) -> Resul
     let mut session = Session::open(parts, resource, account, arguments.session).await?;
     let show = Show::new(json, messages.interactive(), arguments.steps);
     show.beginning(&session)?;
-    let talked = talk(&mut session, messages, &show, &database, arguments.steps).await;
+    let talked = talk(
+        &mut session,
+        messages,
+        &show,
+        &database,
+        arguments.steps,
+        &mut watch,
+    )
+    .await;
     // The sandboxes are closed and the end is recorded, however it went.
     let ended = session.end(talked.is_err()).await;
     let failed_turns = talked?;
@@ -141,13 +155,11 @@ async fn talk(
     show: &Show,
     database: &Database,
     with_steps: bool,
+    watch: &mut Option<Watch>,
 ) -> Result<u32, Failure> {
     let mut failed = 0;
     loop {
-        let message = tokio::select! {
-            message = messages.next() => message,
-            () = interrupted() => return Err(interruption()),
-        };
+        let message = next(session, &mut messages, watch).await?;
         let Some(message) = message else {
             return Ok(failed);
         };
@@ -172,6 +184,36 @@ async fn talk(
                 return Err(interruption());
             }
             Err(_) => failed += 1,
+        }
+    }
+}
+
+/// The next message. What is changed while it is waited for is built, and what
+/// was changed just before it as well.
+async fn next(
+    session: &mut Session,
+    messages: &mut Messages,
+    watch: &mut Option<Watch>,
+) -> Result<Option<Result<Message, Failure>>, Failure> {
+    let next = messages.next();
+    tokio::pin!(next);
+    loop {
+        let changed = async {
+            match watch {
+                Some(watch) => watch.changed().await,
+                None => std::future::pending().await,
+            }
+        };
+        let message = tokio::select! {
+            message = &mut next => Some(message),
+            () = changed => None,
+            () = interrupted() => return Err(interruption()),
+        };
+        if let Some(watch) = watch {
+            watch.refresh(session).await?;
+        }
+        if let Some(message) = message {
+            return Ok(message);
         }
     }
 }
