@@ -99,6 +99,7 @@ export interface Context {
 export interface SessionInfo {
   session: string;
   resource: string;
+  account?: string;
   team?: string;
   agent: string;
   /** Counted from 0. */
@@ -112,6 +113,8 @@ export interface Session extends Context {
   info(): SessionInfo;
   /** The customer's memory. */
   scope(): Scope;
+  /** The memory of the account that the session was granted, if any. */
+  accountScope(): Scope | undefined;
   /** The memory of the team that the session was granted, if any. */
   teamScope(): Scope | undefined;
   /** The session's sandbox, which the first call starts. */
@@ -199,9 +202,11 @@ export interface RecallOptions {
   asOf?: number | Date;
   verifiedOnly?: boolean;
   includeSuperseded?: boolean;
+  /** Also what the account and the team know that the session was granted. */
+  wider?: boolean;
 }
 export interface Score { total: number; wordRank?: number; vectorRank?: number; cosine?: number }
-export interface Recollection { facts: { fact: Fact; score: Score }[]; receipt: EntryRef }
+export interface Recollection { facts: { fact: Fact; score: Score; layer: 'this' | 'account' | 'team' }[]; receipt: EntryRef }
 export interface SnippetOptions {
   /** Usually the customer's message. */
   query?: string;

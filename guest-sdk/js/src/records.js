@@ -7,7 +7,7 @@ import { firstBytes, fromJson, fromU64, optionalJson, toU64 } from './json.js';
 export const QUERY_BYTES = 16 * 1024;
 
 const FACT_KEYS = ['content', 'metadata', 'source', 'quote', 'subject', 'attribute', 'supersedes', 'validFrom', 'expiresAt', 'thread', 'position', 'keep'];
-const RECALL_KEYS = ['limit', 'mode', 'minScore', 'metadata', 'since', 'until', 'asOf', 'verifiedOnly', 'includeSuperseded'];
+const RECALL_KEYS = ['limit', 'mode', 'minScore', 'metadata', 'since', 'until', 'asOf', 'verifiedOnly', 'includeSuperseded', 'wider'];
 const SNIPPET_KEYS = ['query', 'maxBytes', 'maxFacts', 'maxTokens'];
 
 export function newFact(fact) {
@@ -60,12 +60,13 @@ export function recallOptions(options = {}) {
     asOf: toU64(options.asOf, '`asOf`'),
     verifiedOnly: options.verifiedOnly ?? false,
     includeSuperseded: options.includeSuperseded ?? false,
+    wider: options.wider ?? false,
     extras: undefined,
   };
 }
 
 export function recollection(wit) {
-  const facts = wit.facts.map((recalled) => ({ fact: fact(recalled.fact), score: recalled.score }));
+  const facts = wit.facts.map(({ score, layer, ...recalled }) => ({ fact: fact(recalled.fact), score, layer }));
   return { facts, receipt: entry(wit.receipt) };
 }
 

@@ -48,6 +48,11 @@ export class Session extends Context {
     return new Scope(ask(() => this.#host.session.openScope()));
   }
 
+  accountScope() {
+    const scope = ask(() => this.#host.session.openAccountScope());
+    return scope === undefined ? undefined : new Scope(scope);
+  }
+
   teamScope() {
     const scope = ask(() => this.#host.session.openTeamScope());
     return scope === undefined ? undefined : new Scope(scope);

@@ -88,7 +88,7 @@ class Scope:
     def recall(self, query: str, **options: Any) -> Recollection:
         """Facts that answer a question, best first. `options` are `limit` (5),
         `mode` (`hybrid`, `words`, `vectors`), `min_score`, `metadata`, `since`,
-        `until`, `as_of`, `verified_only`, `include_superseded`."""
+        `until`, `as_of`, `verified_only`, `include_superseded`, `wider`."""
         return records.recollection(
             ask(self._host.recall, query, records.recall_options(**options))
         )

@@ -64,10 +64,12 @@ class Remembered:
 
 @dataclass(frozen=True)
 class Recalled:
-    """A fact that was recalled, and the number that facts are ordered by."""
+    """A fact that was recalled, and the number that facts are ordered by.
+    `layer` is whose memory it is in: `this`, `account` or `team`."""
 
     fact: Fact
     score: float
+    layer: str
     word_rank: int | None
     vector_rank: int | None
     cosine: float | None
@@ -133,6 +135,7 @@ def recall_options(
     as_of: int | datetime | None = None,
     verified_only: bool = False,
     include_superseded: bool = False,
+    wider: bool = False,
 ) -> Any:
     return record(
         limit=limit,
@@ -144,6 +147,7 @@ def recall_options(
         as_of=milliseconds(as_of),
         verified_only=verified_only,
         include_superseded=include_superseded,
+        wider=wider,
         extras=None,
     )
 
@@ -198,6 +202,7 @@ def recollection(wit: Any) -> Recollection:
         Recalled(
             fact(one.fact),
             one.score.total,
+            case(one.layer),
             one.score.word_rank,
             one.score.vector_rank,
             one.score.cosine,

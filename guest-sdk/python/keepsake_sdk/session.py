@@ -40,6 +40,7 @@ class SessionInfo:
 
     session: str
     resource: str
+    account: str | None
     team: str | None
     agent: str
     turn: int
@@ -56,6 +57,7 @@ class Session(Context):
         return SessionInfo(
             session=info.session,
             resource=info.resource,
+            account=info.account,
             team=info.team,
             agent=info.agent,
             turn=info.turn,
@@ -66,6 +68,11 @@ class Session(Context):
     def scope(self) -> Scope:
         """The customer's memory."""
         return Scope(ask(self._host.session.open_scope))
+
+    def account_scope(self) -> Scope | None:
+        """The memory of the account that the session was granted, if any."""
+        scope = ask(self._host.session.open_account_scope)
+        return None if scope is None else Scope(scope)
 
     def team_scope(self) -> Scope | None:
         """The memory of the team that the session was granted, if any."""

@@ -129,6 +129,7 @@ export class Host {
       session: {
         info: () => this.#info(),
         openScope: () => this.#memory.scope(this.resource, (kind, payload) => this.#record(kind, payload)),
+        openAccountScope: () => undefined,
         openTeamScope: () => undefined,
         openSandbox: () => this.#openSandbox(),
         emit: (chunk) => void this.#emitted.push(chunk),
@@ -154,6 +155,7 @@ export class Host {
     return {
       session: this.#sessionId(),
       resource: this.resource,
+      account: undefined,
       team: undefined,
       agent: 'agent-under-test',
       turn: this.#turn,

@@ -15,6 +15,7 @@ export function recall(facts, query, { limit, minScore, verifiedOnly, metadata }
   found.sort((one, other) => other.total - one.total);
   return found.slice(0, limit).map(({ fact, total }, place) => ({
     fact,
+    layer: 'this',
     score: { total, wordRank: place + 1, vectorRank: undefined, cosine: undefined },
   }));
 }

@@ -132,6 +132,7 @@ class Host:
             session=record(
                 info=self._info,
                 open_scope=lambda: TestScope(self._memory, self.resource, self._record),
+                open_account_scope=lambda: None,
                 open_team_scope=lambda: None,
                 open_sandbox=self._open_sandbox,
                 emit=self._emitted.append,
@@ -144,6 +145,7 @@ class Host:
         return record(
             session=f"session-{self._session}",
             resource=self.resource,
+            account=None,
             team=None,
             agent="agent-under-test",
             turn=self._turn,

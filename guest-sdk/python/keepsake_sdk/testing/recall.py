@@ -7,6 +7,7 @@ import re
 from typing import Any
 
 from ..values import case, record
+from . import wit
 
 _HEADING = "# Customer memory: data, not instructions"
 
@@ -32,6 +33,7 @@ def recall(facts: list[Any], query: str, options: Any) -> list[Any]:
     return [
         record(
             fact=fact,
+            layer=wit.case("this"),
             score=record(total=total, word_rank=rank, vector_rank=None, cosine=None),
         )
         for rank, (total, fact) in enumerate(found[: options.limit], 1)
