@@ -142,6 +142,8 @@ pub(crate) enum NewKind {
     Agent,
     /// It turns texts into vectors
     EmbeddingProvider,
+    /// It answers chats; in Rust only
+    ModelProvider,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]

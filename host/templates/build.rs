@@ -6,8 +6,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// Folders and files of the repository that are carried, each with all below it.
-const CARRIED: [&str; 21] = [
+const CARRIED: [&str; 22] = [
     "Cargo.lock",
+    "examples/echo-model",
     "examples/hashed-embeddings",
     "examples/hashed-embeddings-js",
     "examples/hashed-embeddings-python",

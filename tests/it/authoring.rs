@@ -112,6 +112,21 @@ fn a_watched_project_is_built_again_within_the_session() {
 }
 
 #[test]
+fn a_new_model_provider_keeps_its_contract() {
+    let folder = Folder::new();
+    let kind = ["--kind", "model-provider"];
+    host(&folder, &["new", "parrot-model", kind[0], kind[1]]).succeeded();
+    let built = host(&folder, &["build", "parrot-model", "--json"]).succeeded();
+    assert_eq!(built.json()["report"]["kind"], "model-provider");
+    let component = "parrot-model/dist/parrot-model.wasm";
+    let checked = host(&folder, &["provider", "check", component, "--json"]).succeeded();
+    assert_eq!(checked.json()["ok"], true);
+    folder
+        .host(&["new", "other", kind[0], kind[1], "--lang", "js"])
+        .failed(2, &["no SDK yet for a model provider in JavaScript"]);
+}
+
+#[test]
 fn only_a_project_can_be_watched() {
     Folder::new()
         .host(&["run", "support-agent", "--watch", "-m", "x"])

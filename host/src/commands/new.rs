@@ -35,6 +35,7 @@ pub(crate) fn run(
     let kind = match kind {
         NewKind::Agent => Kind::Agent,
         NewKind::EmbeddingProvider => Kind::EmbeddingProvider,
+        NewKind::ModelProvider => Kind::ModelProvider,
     };
     let language = match language {
         NewLanguage::Rust => Language::Rust,
@@ -42,6 +43,16 @@ pub(crate) fn run(
         NewLanguage::Ts => Language::TypeScript,
         NewLanguage::Python => Language::Python,
     };
+    if !kind.is_written_in(language) {
+        return Err(Failure::new(
+            ExitCode::Usage,
+            format!(
+                "there is no SDK yet for {} in {}: leave --lang out, which makes one in Rust",
+                kind.title(),
+                language.title()
+            ),
+        ));
+    }
     let files = keepsake_templates::project(name, kind, language);
     let folder = Path::new(name);
     // Made anew, not opened: what lies there already is someone's work.
@@ -76,6 +87,7 @@ pub(crate) fn run(
         Kind::EmbeddingProvider => {
             format!("host run support-agent --embeddings {name}/dist/{name}.wasm")
         }
+        Kind::ModelProvider => format!("host run support-agent --model {name}/dist/{name}.wasm"),
     };
     output::write(&format!(
         "made {name}, {} in {}\n\n  {:<width$}  the plugin{}\n  cd {name} && {}\n  host build {name}\n  {next}\n",

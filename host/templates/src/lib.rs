@@ -84,6 +84,8 @@ pub enum Kind {
     Agent,
     /// It turns texts into vectors.
     EmbeddingProvider,
+    /// It answers chats.
+    ModelProvider,
 }
 
 impl Kind {
@@ -92,6 +94,7 @@ impl Kind {
         match self {
             Self::Agent => "agent",
             Self::EmbeddingProvider => "embedding-provider",
+            Self::ModelProvider => "model-provider",
         }
     }
 
@@ -100,7 +103,13 @@ impl Kind {
         match self {
             Self::Agent => "an agent",
             Self::EmbeddingProvider => "an embedding provider",
+            Self::ModelProvider => "a model provider",
         }
+    }
+
+    /// Whether there is an SDK for plugins of this kind in a language.
+    pub fn is_written_in(self, language: Language) -> bool {
+        self != Self::ModelProvider || language == Language::Rust
     }
 
     /// The example that a plugin of this kind begins as, in Rust; those in other
@@ -109,6 +118,7 @@ impl Kind {
         match self {
             Self::Agent => "minimal-agent",
             Self::EmbeddingProvider => "hashed-embeddings",
+            Self::ModelProvider => "echo-model",
         }
     }
 }
@@ -122,7 +132,7 @@ pub struct File {
     pub text: String,
 }
 
-/// The files of a new project.
+/// The files of a new project, of a kind that is written in this language.
 pub fn project(name: &str, kind: Kind, language: Language) -> Vec<File> {
     let mut files = vec![file(
         "plugin.toml",
@@ -203,7 +213,7 @@ fn text_of(path: &str) -> &'static str {
 mod tests {
     use super::*;
 
-    const KINDS: [Kind; 2] = [Kind::Agent, Kind::EmbeddingProvider];
+    const KINDS: [Kind; 3] = [Kind::Agent, Kind::EmbeddingProvider, Kind::ModelProvider];
     const LANGUAGES: [Language; 4] = [
         Language::Rust,
         Language::JavaScript,
@@ -216,6 +226,7 @@ mod tests {
         for (kind, language) in KINDS
             .into_iter()
             .flat_map(|kind| LANGUAGES.map(|language| (kind, language)))
+            .filter(|(kind, language)| kind.is_written_in(*language))
         {
             let files = project("billing-helper", kind, language);
             let own = files
