@@ -142,12 +142,20 @@ pub(crate) enum NewKind {
     Agent,
     /// It turns texts into vectors
     EmbeddingProvider,
+    /// It answers chats; in Rust only
+    ModelProvider,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum NewLanguage {
     /// Built by cargo for wasm32-wasip2
     Rust,
+    /// JavaScript, built with Node.js and npm
+    Js,
+    /// TypeScript, built with Node.js and npm
+    Ts,
+    /// Python, built with componentize-py
+    Python,
 }
 
 #[derive(Debug, Args)]
@@ -173,6 +181,10 @@ pub(crate) struct RunArguments {
     /// the reply comes after that, in one piece
     #[arg(long)]
     pub(crate) steps: bool,
+    /// Build a project again when its source changes, and go on in the same
+    /// session with what was built
+    #[arg(long)]
+    pub(crate) watch: bool,
     #[command(flatten)]
     pub(crate) parts: Parts,
 }

@@ -46,6 +46,8 @@ pub(crate) struct Session {
     sandboxes: Option<Arc<SessionSandboxes>>,
     turn: u32,
     upkeep: Option<Upkeep>,
+    /// Facts that were embedded beside the turns of an agent that was replaced.
+    embedded: u64,
     /// Ends what programs left that were killed, beside the first turn.
     abandoned: JoinHandle<()>,
 }
@@ -159,6 +161,7 @@ impl Session {
             sandboxes,
             turn: u32::try_from(session.turns).unwrap_or(u32::MAX),
             upkeep: None,
+            embedded: 0,
             abandoned,
         };
         session.upkeep = Some(Upkeep::begin(session.upkeep_task()));
@@ -168,6 +171,36 @@ impl Session {
     /// The id of the session's sandbox, if one was started.
     pub(crate) fn sandbox(&self) -> Option<String> {
         self.sandboxes.as_ref().and_then(|sandboxes| sandboxes.id())
+    }
+
+    /// The name that the session's agent gives itself.
+    pub(crate) fn agent_name(&self) -> &str {
+        &self.parts.agent.description().name
+    }
+
+    /// Has another build of the agent handle the turns from now on. The ledger
+    /// tells which one.
+    ///
+    /// # Errors
+    /// When it is an agent of another name, or the ledger cannot be written.
+    pub(crate) async fn replace_agent(&mut self, agent: Arc<AgentPlugin>) -> Result<(), Failure> {
+        self.parts
+            .database
+            .resume_session(ResumeSession {
+                id: self.id.clone(),
+                resource: self.resource.clone(),
+                account: None,
+                agent: agent.description().name.clone(),
+                agent_hash: Some(agent.hash().to_owned()),
+            })
+            .await?;
+        self.parts.agent = agent;
+        // It would ask the old one for summaries.
+        if let Some(upkeep) = self.upkeep.take() {
+            self.embedded += upkeep.end(true).await;
+        }
+        self.upkeep = Some(Upkeep::begin(self.upkeep_task()));
+        Ok(())
     }
 
     /// Handles one message. `cancelled` cuts the turn off when it is ready.
@@ -287,8 +320,8 @@ impl Session {
     /// memory is broken off. Answers how many facts were embedded beside the turns.
     pub(crate) async fn end(mut self, at_once: bool) -> Result<u64, Failure> {
         let embedded = match self.upkeep.take() {
-            Some(upkeep) => upkeep.end(at_once).await,
-            None => 0,
+            Some(upkeep) => self.embedded + upkeep.end(at_once).await,
+            None => self.embedded,
         };
         // A short run is not to leave them to the next one, which may be as short.
         if let Err(error) = self.abandoned.await {

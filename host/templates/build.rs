@@ -6,12 +6,26 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// Folders and files of the repository that are carried, each with all below it.
-const CARRIED: [&str; 8] = [
+const CARRIED: [&str; 22] = [
     "Cargo.lock",
-    "examples/minimal-agent",
+    "examples/echo-model",
     "examples/hashed-embeddings",
+    "examples/hashed-embeddings-js",
+    "examples/hashed-embeddings-python",
+    "examples/hashed-embeddings-ts",
+    "examples/minimal-agent",
+    "examples/minimal-agent-js",
+    "examples/minimal-agent-python",
+    "examples/minimal-agent-ts",
     "guest-sdk/Cargo.toml",
     "guest-sdk/README.md",
+    "guest-sdk/js/README.md",
+    "guest-sdk/js/build",
+    "guest-sdk/js/package.json",
+    "guest-sdk/js/src",
+    "guest-sdk/python/README.md",
+    "guest-sdk/python/keepsake_sdk",
+    "guest-sdk/python/pyproject.toml",
     "guest-sdk/src",
     "host/gate",
     "wit",

@@ -4,12 +4,13 @@ use std::fmt::Write as _;
 
 use keepsake_guest_build::{build_guests, write_generated};
 
-const GUESTS: [&str; 8] = [
+const GUESTS: [&str; 9] = [
     "bench-agent",
     "summarising-agent",
     "unruly-agent",
     "unruly-embeddings",
     "unruly-model",
+    "echo-model",
     "memory-tour",
     "minimal-agent",
     "hashed-embeddings",

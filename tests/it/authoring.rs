@@ -1,6 +1,7 @@
 //! From nothing to an agent that answers: `host new`, `host build`, `host run`.
 
 use std::fs;
+use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
 use std::process::Command;
 
@@ -59,6 +60,77 @@ fn a_new_agent_builds_answers_and_is_built_again_only_when_it_changed() {
         "{asked:?}"
     );
     assert_eq!(asked.stdout.trim(), "I know: My cat is called Miso.");
+}
+
+#[test]
+fn a_watched_project_is_built_again_within_the_session() {
+    let folder = Folder::new();
+    host(&folder, &["new", "watched-helper"]).succeeded();
+    host(&folder, &["build", "watched-helper"]).succeeded();
+    let mut command = folder.command(&[
+        "run",
+        "watched-helper",
+        "--watch",
+        "--resource",
+        "jordan",
+        "--session",
+        "one",
+    ]);
+    command.env("CARGO_TARGET_DIR", target());
+    let mut running = command.stdin(std::process::Stdio::piped()).spawn().unwrap();
+    let mut input = running.stdin.take().unwrap();
+    let mut output = BufReader::new(running.stdout.take().unwrap());
+    let mut say = |message: &str| {
+        writeln!(input, "{message}").unwrap();
+        let mut reply = String::new();
+        output.read_line(&mut reply).unwrap();
+        reply.trim().to_owned()
+    };
+    assert_eq!(say("My cat is called Miso."), "I will remember that.");
+
+    let source = folder.path().join("watched-helper/src/lib.rs");
+    let text = fs::read_to_string(&source).unwrap();
+    fs::write(&source, text.replace("You told me:", "I know")).unwrap();
+    let known = "My cat is called Miso.";
+    let question = "What is my cat called?";
+    assert_eq!(say(question), format!("I know {known}"));
+
+    // What does not build leaves the plugin that runs.
+    fs::write(&source, "this is no Rust").unwrap();
+    assert_eq!(say(question), format!("I know {known}"));
+
+    fs::write(&source, text.replace("You told me:", "Of course:")).unwrap();
+    assert_eq!(say(question), format!("Of course: {known}"));
+    drop(input);
+    let ran = crate::program::finish(running).succeeded();
+    assert!(ran.stderr.contains("does not build"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("goes on"), "{}", ran.stderr);
+    // One session, which tells of each plugin that it went on with.
+    assert_eq!(folder.entries("session-started").len(), 1);
+    assert_eq!(folder.entries("session-resumed").len(), 2);
+    assert_eq!(folder.entries("turn-completed").len(), 4);
+}
+
+#[test]
+fn a_new_model_provider_keeps_its_contract() {
+    let folder = Folder::new();
+    let kind = ["--kind", "model-provider"];
+    host(&folder, &["new", "parrot-model", kind[0], kind[1]]).succeeded();
+    let built = host(&folder, &["build", "parrot-model", "--json"]).succeeded();
+    assert_eq!(built.json()["report"]["kind"], "model-provider");
+    let component = "parrot-model/dist/parrot-model.wasm";
+    let checked = host(&folder, &["provider", "check", component, "--json"]).succeeded();
+    assert_eq!(checked.json()["ok"], true);
+    folder
+        .host(&["new", "other", kind[0], kind[1], "--lang", "js"])
+        .failed(2, &["no SDK yet for a model provider in JavaScript"]);
+}
+
+#[test]
+fn only_a_project_can_be_watched() {
+    Folder::new()
+        .host(&["run", "support-agent", "--watch", "-m", "x"])
+        .failed(2, &["`support-agent` is no project", "host new"]);
 }
 
 #[test]

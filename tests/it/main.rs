@@ -10,6 +10,7 @@ mod compaction;
 mod configuration;
 mod http_providers;
 mod importing;
+mod languages;
 mod ledger;
 mod memory;
 mod memory_tour;

@@ -39,6 +39,13 @@ impl Folder {
         }
     }
 
+    /// An empty folder within another.
+    pub(crate) fn below(folder: &Path) -> Self {
+        Self {
+            folder: TempDir::new_in(folder).unwrap(),
+        }
+    }
+
     /// A folder with this `host.toml`.
     pub(crate) fn configured(toml: &str) -> Self {
         let folder = Self::new();

@@ -1,7 +1,9 @@
 //! `host provider check`: sound providers pass, and those that break their
 //! contract fail in the row that says how.
 
-use keepsake_test_artifacts::{HASHED_EMBEDDINGS, MINIMAL_AGENT, UNRULY_EMBEDDINGS, UNRULY_MODEL};
+use keepsake_test_artifacts::{
+    ECHO_MODEL, HASHED_EMBEDDINGS, MINIMAL_AGENT, UNRULY_EMBEDDINGS, UNRULY_MODEL,
+};
 use serde_json::{Value, json};
 
 use crate::anthropic;
@@ -36,6 +38,7 @@ fn each_bundled_and_example_provider_keeps_its_contract() {
         ("embed-static", 18),
         (HASHED_EMBEDDINGS, 18),
         ("model-offline", 11),
+        (ECHO_MODEL, 11),
         (UNRULY_MODEL, 11),
     ] {
         let ran = check(&Folder::new(), plugin);

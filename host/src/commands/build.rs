@@ -1,6 +1,8 @@
 //! `host build`: from a plugin's project to a component in its `dist` folder.
 
+mod javascript;
 mod project;
+mod python;
 mod rust;
 
 use std::fs;
@@ -12,7 +14,7 @@ use crate::commands::inspect;
 use crate::config::PluginChoice;
 use crate::failure::{ExitCode, Failure};
 use crate::output::{self, note};
-use project::Project;
+use project::{Language, Project};
 
 pub(crate) fn run(app: &App, folder: &Path, json: bool) -> Result<(), Failure> {
     let project = Project::open(folder)?;
@@ -58,11 +60,46 @@ pub(crate) fn if_project(plugin: &Path) -> Result<Option<PathBuf>, Failure> {
     build(&project).map(Some)
 }
 
+/// A project that is built again and again.
+pub(crate) struct Watched {
+    project: Project,
+    /// The newest source that was built, or that a build was tried of.
+    seen: SystemTime,
+}
+
+impl Watched {
+    /// The project at `folder`, as it was built; none where there is none.
+    pub(crate) fn at(folder: &Path) -> Result<Option<Self>, Failure> {
+        if !Project::is_at(folder) {
+            return Ok(None);
+        }
+        let project = Project::open(folder)?;
+        let seen = match fs::metadata(project.component()).and_then(|file| file.modified()) {
+            Ok(built) => built,
+            Err(_) => SystemTime::UNIX_EPOCH,
+        };
+        Ok(Some(Self { project, seen }))
+    }
+
+    /// Whether the source was changed since. Where it cannot be read, as while
+    /// an editor puts a file into its place, it was not.
+    pub(crate) fn changed(&self) -> bool {
+        self.project
+            .newest_source()
+            .is_ok_and(|newest| newest > self.seen)
+    }
+
+    /// Builds it. What fails is not tried again before it is changed.
+    pub(crate) fn build(&mut self) -> Result<PathBuf, Failure> {
+        self.seen = self.project.newest_source()?;
+        build(&self.project)
+    }
+}
+
 fn build(project: &Project) -> Result<PathBuf, Failure> {
     // What is saved while the build runs is newer than what it makes.
     let began = SystemTime::now();
     note!("building {}", project.name);
-    let built = rust::build(project)?;
     let component = project.component();
     let unwritable = |error: std::io::Error| {
         Failure::new(
@@ -75,7 +112,14 @@ fn build(project: &Project) -> Result<PathBuf, Failure> {
     }
     // Renamed into its place: a host that runs the old one never sees half.
     let half = component.with_extension("wasm.part");
-    fs::copy(&built, &half).map_err(unwritable)?;
+    match project.language {
+        Language::Rust => {
+            let built = rust::build(project)?;
+            fs::copy(&built, &half).map_err(unwritable)?;
+        }
+        Language::Js | Language::Ts => javascript::build(project, &half)?,
+        Language::Python => python::build(project, &half)?,
+    }
     fs::File::options()
         .write(true)
         .open(&half)

@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use keepsake_templates::Kind;
+use keepsake_templates::{Kind, Language};
 
 use crate::cli::{NewKind, NewLanguage};
 use crate::failure::{ExitCode, Failure};
@@ -12,7 +12,9 @@ use crate::output;
 /// As many as an agent's description allows.
 const NAME_CHARACTERS: usize = 64;
 
-/// Names that cargo refuses, since they would hide a crate that each project has.
+/// Names that cargo refuses, since they would hide a crate that each project
+/// has. They are no names in other languages either, so that a plugin can be
+/// written anew without another name.
 const TAKEN: [&str; 7] = [
     "alloc",
     "core",
@@ -33,10 +35,25 @@ pub(crate) fn run(
     let kind = match kind {
         NewKind::Agent => Kind::Agent,
         NewKind::EmbeddingProvider => Kind::EmbeddingProvider,
+        NewKind::ModelProvider => Kind::ModelProvider,
     };
-    let files = match language {
-        NewLanguage::Rust => keepsake_templates::rust(name, kind),
+    let language = match language {
+        NewLanguage::Rust => Language::Rust,
+        NewLanguage::Js => Language::JavaScript,
+        NewLanguage::Ts => Language::TypeScript,
+        NewLanguage::Python => Language::Python,
     };
+    if !kind.is_written_in(language) {
+        return Err(Failure::new(
+            ExitCode::Usage,
+            format!(
+                "there is no SDK yet for {} in {}: leave --lang out, which makes one in Rust",
+                kind.title(),
+                language.title()
+            ),
+        ));
+    }
+    let files = keepsake_templates::project(name, kind, language);
     let folder = Path::new(name);
     // Made anew, not opened: what lies there already is someone's work.
     fs::create_dir(folder).map_err(|error| not_made(folder, &error))?;
@@ -61,6 +78,7 @@ pub(crate) fn run(
         return output::json(&serde_json::json!({
             "folder": name,
             "kind": kind.name(),
+            "language": language.name(),
             "files": files.iter().map(|file| &file.path).collect::<Vec<_>>(),
         }));
     }
@@ -69,13 +87,20 @@ pub(crate) fn run(
         Kind::EmbeddingProvider => {
             format!("host run support-agent --embeddings {name}/dist/{name}.wasm")
         }
+        Kind::ModelProvider => format!("host run support-agent --model {name}/dist/{name}.wasm"),
     };
     output::write(&format!(
-        "made {name}, {}\n\n  {name}/src/lib.rs      the plugin and its tests\n  cd {name} && cargo test\n  host build {name}\n  {next}\n",
-        match kind {
-            Kind::Agent => "an agent in Rust",
-            Kind::EmbeddingProvider => "an embedding provider in Rust",
-        }
+        "made {name}, {} in {}\n\n  {:<width$}  the plugin{}\n  cd {name} && {}\n  host build {name}\n  {next}\n",
+        kind.title(),
+        language.title(),
+        format!("{name}/{}", language.source()),
+        match language {
+            Language::Rust => " and its tests",
+            Language::Python => "; its tests are in tests",
+            _ => "; its tests are in test",
+        },
+        language.test_command(),
+        width = name.len() + "/src/lib.rs    ".len(),
     ))
 }
 

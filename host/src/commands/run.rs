@@ -3,6 +3,7 @@
 mod conversation;
 mod interrupts;
 mod show;
+mod watch;
 
 use std::path::Path;
 
@@ -24,13 +25,18 @@ use crate::session::{Parts, Session, TurnFailure, TurnReport};
 use conversation::{Message, Messages};
 use interrupts::Interrupts;
 use show::Show;
+use watch::Watch;
 
 pub(crate) async fn run(app: &App, arguments: RunArguments, json: bool) -> Result<(), Failure> {
     // What a project is built to is found by the folder's name.
     let built = build::if_project(Path::new(&arguments.plugin))?;
+    let plugins = app.plugins()?;
+    let mut watch = match arguments.watch {
+        true => Some(Watch::new(&plugins, Path::new(&arguments.plugin))?),
+        false => None,
+    };
     let plugin = built.map_or(arguments.plugin, |file| file.to_string_lossy().into_owned());
     let opening = app.opening_database();
-    let plugins = app.plugins()?;
     // Plugins are checked before anything is written: a mistyped name leaves
     // no data folder behind.
     let choice = PluginChoice::here(plugin);
@@ -80,6 +86,7 @@ pub(crate) async fn run(app: &App, arguments: RunArguments, json: bool) -> Resul
         &show,
         &database,
         arguments.steps,
+        &mut watch,
         &mut interrupts,
     )
     .await;
@@ -152,14 +159,12 @@ async fn talk(
     show: &Show,
     database: &Database,
     with_steps: bool,
+    watch: &mut Option<Watch>,
     interrupts: &mut Interrupts,
 ) -> Result<u32, Failure> {
     let mut failed = 0;
     loop {
-        let message = tokio::select! {
-            message = messages.next() => message,
-            () = interrupts.next() => return Err(interruption()),
-        };
+        let message = next(session, &mut messages, watch, interrupts).await?;
         let Some(message) = message else {
             return Ok(failed);
         };
@@ -184,6 +189,37 @@ async fn talk(
                 return Err(interruption());
             }
             Err(_) => failed += 1,
+        }
+    }
+}
+
+/// The next message. What is changed while it is waited for is built, and what
+/// was changed just before it as well.
+async fn next(
+    session: &mut Session,
+    messages: &mut Messages,
+    watch: &mut Option<Watch>,
+    interrupts: &mut Interrupts,
+) -> Result<Option<Result<Message, Failure>>, Failure> {
+    let next = messages.next();
+    tokio::pin!(next);
+    loop {
+        let changed = async {
+            match watch {
+                Some(watch) => watch.changed().await,
+                None => std::future::pending().await,
+            }
+        };
+        let message = tokio::select! {
+            message = &mut next => Some(message),
+            () = changed => None,
+            () = interrupts.next() => return Err(interruption()),
+        };
+        if let Some(watch) = watch {
+            watch.refresh(session).await?;
+        }
+        if let Some(message) = message {
+            return Ok(message);
         }
     }
 }

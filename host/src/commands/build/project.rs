@@ -12,7 +12,18 @@ use crate::failure::{ExitCode, Failure};
 const MANIFEST: &str = "plugin.toml";
 
 /// What is made of the source, and is no source.
-const MADE: [&str; 3] = ["dist", "target", ".git"];
+const MADE: [&str; 6] = [
+    ".git",
+    ".venv",
+    "__pycache__",
+    "dist",
+    "node_modules",
+    "target",
+];
+
+/// Where tests in TypeScript are compiled to. Further down, folders named so are
+/// source.
+const COMPILED_TESTS: &str = "build";
 
 /// A manifest as it is written.
 #[derive(Debug, Deserialize)]
@@ -31,23 +42,30 @@ enum Kind {
     ModelProvider,
 }
 
+/// What a plugin is written in.
 #[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq)]
 #[serde(rename_all = "kebab-case")]
-enum Language {
+pub(super) enum Language {
     Rust,
+    Js,
+    Ts,
+    Python,
 }
 
 /// A folder that a component can be built from.
 pub(super) struct Project {
     pub(super) folder: PathBuf,
     pub(super) name: String,
+    pub(super) language: Language,
     kind: Kind,
 }
 
 impl Project {
     /// Whether a folder looks like a project.
     pub(super) fn is_at(folder: &Path) -> bool {
-        folder.join(MANIFEST).is_file() || folder.join("Cargo.toml").is_file()
+        [MANIFEST, "Cargo.toml", "package.json", "src/plugin.py"]
+            .iter()
+            .any(|name| folder.join(name).is_file())
     }
 
     /// # Errors
@@ -57,8 +75,9 @@ impl Project {
         let path = folder.join(MANIFEST);
         let text = fs::read_to_string(&path).map_err(|error| match error.kind() {
             std::io::ErrorKind::NotFound | std::io::ErrorKind::NotADirectory => wrong(format!(
-                "`{}` is no plugin's project, for want of a {MANIFEST}: `host new NAME` makes a project; a crate of your own needs a {MANIFEST} with name = \"…\", kind = \"agent\" and language = \"rust\"",
-                folder.display()
+                "`{}` is no plugin's project, for want of a {MANIFEST}: `host new NAME` makes a project; source of your own needs a {MANIFEST} with name = \"…\", kind = \"agent\" and language = \"{}\"",
+                folder.display(),
+                likely_language(folder)
             )),
             _ => wrong(format!("`{}` cannot be read: {error}", path.display())),
         })?;
@@ -80,10 +99,10 @@ impl Project {
                 path.display()
             )));
         }
-        let Language::Rust = manifest.language;
         Ok(Self {
             folder: folder.to_owned(),
             name,
+            language: manifest.language,
             kind: manifest.kind,
         })
     }
@@ -96,11 +115,13 @@ impl Project {
     /// When a file of the project was last changed.
     pub(super) fn newest_source(&self) -> Result<SystemTime, Failure> {
         let mut newest = SystemTime::UNIX_EPOCH;
+        let compiled_tests = self.folder.join(COMPILED_TESTS);
         let mut folders = vec![self.folder.clone()];
         while let Some(folder) = folders.pop() {
             for entry in fs::read_dir(&folder)? {
                 let entry = entry?;
-                if MADE.iter().any(|made| entry.file_name() == *made) {
+                let made = MADE.iter().any(|made| entry.file_name() == *made);
+                if made || entry.path() == compiled_tests {
                     continue;
                 }
                 let about = entry.metadata()?;
@@ -113,6 +134,15 @@ impl Project {
             }
         }
         Ok(newest)
+    }
+
+    /// The kind's name in the manifest.
+    pub(super) fn kind(&self) -> &'static str {
+        match self.kind {
+            Kind::Agent => "agent",
+            Kind::EmbeddingProvider => "embedding-provider",
+            Kind::ModelProvider => "model-provider",
+        }
     }
 
     /// # Errors
@@ -135,5 +165,18 @@ impl Project {
                 built.with_article()
             ),
         ))
+    }
+}
+
+/// The language of a folder whose manifest is missing, by what lies in it.
+fn likely_language(folder: &Path) -> &'static str {
+    if folder.join("tsconfig.json").is_file() {
+        "ts"
+    } else if folder.join("package.json").is_file() {
+        "js"
+    } else if folder.join("src/plugin.py").is_file() {
+        "python"
+    } else {
+        "rust"
     }
 }

@@ -1,0 +1,10 @@
+// What plugins are written with. A test needs no more than this and
+// `testing.js`; the component's own entry is in `component/`.
+
+export { defineAgent, defineEmbeddingProvider } from './plugin.js';
+export { KeepsakeError } from './error.js';
+export { AGENT_LOOP, runAgentLoop } from './agent-loop.js';
+export { Toolbox, tool } from './tool.js';
+export { memoryTools } from './memory-tools.js';
+export { assistant, system, toolAnswer, user } from './message.js';
+export { cosine, normalise } from './vector.js';

@@ -1,0 +1,45 @@
+"""What Keepsake plugins in Python are written with."""
+
+from .agent_loop import LoopOutcome, run_agent_loop
+from .error import KeepsakeError
+from .memory import Scope
+from .memory_tools import memory_tools
+from .message import Message, ToolCall, assistant, system, user
+from .plugin import Agent, EmbeddingInfo, EmbeddingProvider, Reply
+from .records import EntryRef, Fact, Recalled, Recollection, Remembered
+from .sandbox import ExecResult, Sandbox
+from .session import Context, Session, SessionInfo
+from .tool import Tool, Toolbox, tool
+from .vector import cosine, normalise
+
+__all__ = [
+    "Agent",
+    "Context",
+    "EmbeddingInfo",
+    "EmbeddingProvider",
+    "EntryRef",
+    "ExecResult",
+    "Fact",
+    "KeepsakeError",
+    "LoopOutcome",
+    "Message",
+    "Recalled",
+    "Recollection",
+    "Remembered",
+    "Reply",
+    "Sandbox",
+    "Scope",
+    "Session",
+    "SessionInfo",
+    "Tool",
+    "ToolCall",
+    "Toolbox",
+    "assistant",
+    "cosine",
+    "memory_tools",
+    "normalise",
+    "run_agent_loop",
+    "system",
+    "tool",
+    "user",
+]

@@ -1,0 +1,1 @@
+"""What a component begins with. The build adds the plugin's own module."""

@@ -1,0 +1,101 @@
+"""The conversation that an agent is in, and the way to everything else."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from . import message
+from .error import ask
+from .memory import Scope
+from .message import Completion, Message, Response
+from .sandbox import Sandbox
+from .values import enum, from_json, optional_json
+
+_LEVELS = ("trace", "debug", "info", "warn", "error")
+_KINDS = ("query", "passage")
+
+
+class Context:
+    """What every plugin may ask for: its settings and the operator's log."""
+
+    def __init__(self, host: Any) -> None:
+        self._host = host
+
+    def setting(self, key: str) -> Any:
+        """The operator's value for a setting; none where there is none."""
+        text = ask(self._host.settings.get, key)
+        return None if text is None else from_json(text, f"the setting `{key}`")
+
+    def log(self, level: str, text: str, fields: Mapping[str, Any] | None = None) -> None:
+        """Writes a line for the operator. Levels are `trace`, `debug`, `info`,
+        `warn` and `error`."""
+        self._host.log.log(enum(_LEVELS, level, "level"), text, optional_json(fields))
+
+
+@dataclass(frozen=True)
+class SessionInfo:
+    """The facts of a turn. `started_at` is in milliseconds since 1970."""
+
+    session: str
+    resource: str
+    account: str | None
+    team: str | None
+    agent: str
+    turn: int
+    started_at: int
+    channel: dict[str, Any]
+
+
+class Session(Context):
+    """One turn of a conversation with one customer, whom the host chooses."""
+
+    def info(self) -> SessionInfo:
+        """The facts of this turn."""
+        info = self._host.session.info()
+        return SessionInfo(
+            session=info.session,
+            resource=info.resource,
+            account=info.account,
+            team=info.team,
+            agent=info.agent,
+            turn=info.turn,
+            started_at=info.started_at,
+            channel=from_json(info.channel),
+        )
+
+    def scope(self) -> Scope:
+        """The customer's memory."""
+        return Scope(ask(self._host.session.open_scope))
+
+    def account_scope(self) -> Scope | None:
+        """The memory of the account that the session was granted, if any."""
+        scope = ask(self._host.session.open_account_scope)
+        return None if scope is None else Scope(scope)
+
+    def team_scope(self) -> Scope | None:
+        """The memory of the team that the session was granted, if any."""
+        scope = ask(self._host.session.open_team_scope)
+        return None if scope is None else Scope(scope)
+
+    def sandbox(self) -> Sandbox:
+        """The session's sandbox, which the first call starts."""
+        return Sandbox(ask(self._host.session.open_sandbox))
+
+    def emit(self, chunk: str) -> None:
+        """Shows a piece of the reply at once."""
+        ask(self._host.session.emit, chunk)
+
+    def chat(self, messages: Sequence[Message], **options: Any) -> Completion:
+        """Asks the model, and gives the answer piece by piece. `options` are
+        `tools`, `temperature`, `max_tokens`, `stop` and `extras`."""
+        return Completion(ask(self._host.model.chat, message.request(messages, **options)))
+
+    def ask(self, messages: Sequence[Message], **options: Any) -> Response:
+        """Asks the model, and waits for the whole answer."""
+        return self.chat(messages, **options).finish()
+
+    def embed(self, texts: Sequence[str], kind: str = "passage") -> list[list[float]]:
+        """One vector for each text; `kind` is `query` or `passage`."""
+        return ask(self._host.embeddings.embed, list(texts), enum(_KINDS, kind, "kind"))
