@@ -69,7 +69,7 @@ fn a_customer_of_a_team_is_another_one_than_without_it() {
     assert_eq!(contents(&list(&[])), ["Jordan likes coffee"]);
     // A team in the configuration is granted to every command, and an empty name
     // takes it back.
-    folder.write("host.toml", "team = \"acme\"\n".to_owned());
+    folder.write("host.toml", "team = \"acme\"\n");
     assert_eq!(contents(&list(&[])), ["Jordan likes tea"]);
     assert_eq!(contents(&list(&["--team", ""])), ["Jordan likes coffee"]);
     assert_eq!(

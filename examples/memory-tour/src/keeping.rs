@@ -15,7 +15,7 @@ pub(crate) fn keeping(session: &Session, guide: &mut Guide<'_>) -> Result<()> {
     let secret = memory
         .remember("Jordan would rather not have said this.")?
         .fact;
-    let forgotten = memory.forget(&[secret.id.clone()])?;
+    let forgotten = memory.forget(std::slice::from_ref(&secret.id))?;
     guide.say(format!(
         "expired: {}, forgotten: {forgotten}, found again: {}",
         quoted(&holiday),

@@ -25,8 +25,11 @@ struct Preset {
     /// The header that keys travel in; none where they are bearer tokens.
     key_header: Option<&'static str>,
     /// The plugins that it is for, each with what it sets besides.
-    plugins: &'static [(&'static str, fn() -> Value)],
+    plugins: &'static [(&'static str, Besides)],
 }
+
+/// Settings besides the server and its key.
+type Besides = fn() -> Value;
 
 const CHAT: &str = "model-openai";
 const EMBED: &str = "embed-openai";
