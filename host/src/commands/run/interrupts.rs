@@ -43,8 +43,9 @@ mod tests {
     #[tokio::test]
     async fn a_signal_that_comes_while_nobody_waits_is_not_lost() {
         let mut interrupts = Interrupts::new();
-        let sent = Command::new("kill").arg("-HUP").arg(id().to_string());
-        assert!({ sent }.status().unwrap().success());
+        let mut kill = Command::new("kill");
+        let sent = kill.arg("-HUP").arg(id().to_string()).status();
+        assert!(sent.unwrap().success());
         // Until the runtime has taken it in, and nobody asks.
         tokio::time::sleep(Duration::from_millis(100)).await;
         let waited = tokio::time::timeout(Duration::from_secs(30), interrupts.next()).await;
