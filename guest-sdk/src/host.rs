@@ -66,13 +66,8 @@ pub(crate) trait ScopeHost {
     fn compact(&self, options: &wit::memory::CompactOptions) -> Result<Compaction>;
     fn snippet(&self, options: &wit::memory::SnippetOptions) -> Result<String>;
     fn episodes(&self, options: &wit::memory::EpisodeOptions) -> Result<EpisodePage>;
-
-    fn fork(&self, _child: &str) -> Result<Box<dyn BranchHost>> {
-        Err(not_simulated("fork"))
-    }
-    fn episode_tree(&self) -> Result<Vec<EpisodeNode>> {
-        Err(not_simulated("episode-tree"))
-    }
+    fn fork(&self, child: &str) -> Result<Box<dyn BranchHost>>;
+    fn episode_tree(&self) -> Result<Vec<EpisodeNode>>;
 }
 
 /// A fork and its way back.

@@ -272,10 +272,26 @@ impl Scope {
         self.host.snippet(options)
     }
 
-    /// An independent copy of this memory under a name.
+    /// An independent copy of this memory under a name, which has from 1 to 64 of
+    /// `A-Z a-z 0-9 . _ -`. The same name opens the same fork again, in later
+    /// sessions too.
+    ///
+    /// ```
+    /// # let host = keepsake_sdk::testing::Host::new();
+    /// let scope = host.session().scope()?;
+    /// let branch = scope.fork("draft")?;
+    /// branch.scope()?.remember("Jordan might want a refund.")?;
+    /// assert!(scope.each_fact().next().is_none());
+    /// assert_eq!(branch.diff()?.added.len(), 1);
+    /// branch.merge()?;
+    /// assert!(scope.each_fact().next().is_some());
+    /// branch.discard()?;
+    /// # Ok::<(), keepsake_sdk::Error>(())
+    /// ```
     ///
     /// # Errors
-    /// [`Error::Unsupported`] where the host makes none.
+    /// [`Error::Invalid`] for what is no name; `Limit` `forks`, `fork-depth` or
+    /// `fork-facts`.
     pub fn fork(&self, child: &str) -> Result<Branch> {
         let host = self.host.fork(child)?;
         Ok(Branch { host })
@@ -295,10 +311,11 @@ impl Scope {
         EachEpisode::new(&*self.host, options)
     }
 
-    /// The same as a forest: sessions with those forked from them.
+    /// The same as a forest: this scope's sessions, and those of its forks below
+    /// the session that made the fork.
     ///
     /// # Errors
-    /// [`Error::Unsupported`] where the host has none.
+    /// `Limit` `episode-tree-entries` past 10,000 episodes.
     pub fn episode_tree(&self) -> Result<Vec<EpisodeNode>> {
         self.host.episode_tree()
     }
@@ -318,26 +335,29 @@ impl Branch {
         self.host.scope().map(Scope::new)
     }
 
-    /// How it differs from its parent.
+    /// How it differs from its parent, by what it changed since both were last the
+    /// same. Shows what [`Branch::merge`] would bring and what it would leave.
     ///
     /// # Errors
-    /// When the memory cannot be reached.
+    /// [`Error::NotFound`] once it was discarded; `Limit` `fork-difference-facts`.
     pub fn diff(&self) -> Result<ForkDifference> {
         self.host.diff()
     }
 
-    /// Brings what the fork learned into its parent.
+    /// Brings what the fork changed into its parent. What both sides changed, each
+    /// in another way, stays as the parent has it, and is told.
     ///
     /// # Errors
-    /// When the memory cannot be reached.
+    /// [`Error::Invalid`] for a profile that breaks the agent's schema, and
+    /// [`Error::NotFound`] once the fork was discarded; nothing is brought then.
     pub fn merge(&self) -> Result<MergeReport> {
         self.host.merge()
     }
 
-    /// Deletes the fork and all that it learned.
+    /// Deletes the fork and all that it learned, for good. What was merged stays.
     ///
     /// # Errors
-    /// When the memory cannot be reached.
+    /// [`Error::NotFound`] where it was discarded already.
     pub fn discard(&self) -> Result<()> {
         self.host.discard()
     }

@@ -5,7 +5,8 @@
 //! agent can see: working memory, profiles by merge patch, facts with sources
 //! that are checked against recorded commands, values that supersede older
 //! ones, the write gate's outcomes (near facts by their words, as no vectors
-//! are compared), recall by words, snippets in the host's form. Models and commands
+//! are compared), recall by words, snippets in the host's form, forks with their
+//! differences and merges. Models and commands
 //! answer what the test says. What is not simulated answers
 //! [`Unsupported`](crate::Error::Unsupported).
 //!
@@ -33,6 +34,7 @@
 
 mod compact;
 mod completion;
+mod forks;
 mod gate;
 #[cfg(feature = "http")]
 mod http;
@@ -329,7 +331,8 @@ impl Host {
 
     /// The memories beyond the customer's own; others have none.
     fn wider_than(&self, resource: &str) -> Vec<(Layer, String)> {
-        if *resource != *self.shared.resource.borrow() {
+        let owner = resource.split(forks::BELOW).next().unwrap_or_default();
+        if *owner != *self.shared.resource.borrow() {
             return Vec::new();
         }
         let account = self.shared.account.borrow().clone();

@@ -253,6 +253,31 @@ pub(crate) enum MemoryCommand {
         #[arg(long, value_name = "TIME", value_parser = moment)]
         at: Option<u64>,
     },
+    /// List the forks of a memory: copies that agents try things out in
+    Forks {
+        #[command(flatten)]
+        whose: Whose,
+    },
+    /// Copy a memory under a name, to go its own way
+    Fork {
+        #[command(flatten)]
+        whose: Whose,
+    },
+    /// Show what a fork changed, and what its parent changed as well
+    Diff {
+        #[command(flatten)]
+        whose: Whose,
+    },
+    /// Bring what a fork changed into its parent; what both changed stays as it is
+    Merge {
+        #[command(flatten)]
+        whose: Whose,
+    },
+    /// Delete a fork and all that it learned, for good
+    Discard {
+        #[command(flatten)]
+        whose: Whose,
+    },
     /// Write all that is known of a customer, a JSON object a line
     Export(ExportArguments),
     /// Erase all that is known of a customer, for good: memory, and what the

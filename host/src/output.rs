@@ -38,8 +38,9 @@ pub(crate) fn whose(resource: &ResourceRef, characters: usize) -> String {
 /// The options that name it to a command.
 pub(crate) fn options_for(resource: &ResourceRef) -> String {
     let team = resource.team.as_ref().map(|team| ("--team", team));
+    let fork = resource.fork.as_ref().map(|fork| ("--fork", fork));
     let name = Some(("--resource", &resource.resource)).filter(|(_, name)| !name.is_empty());
-    let options = name.into_iter().chain(team);
+    let options = name.into_iter().chain(team).chain(fork);
     let options = options.map(|(option, name)| format!("{option} {}", one_line(name, 100)));
     options.collect::<Vec<_>>().join(" ")
 }
@@ -51,6 +52,9 @@ pub(crate) fn json_of(resource: &ResourceRef, answer: serde_json::Value) -> Resu
     members.insert("resource".into(), resource.resource.clone().into());
     if let Some(team) = &resource.team {
         members.insert("team".into(), team.clone().into());
+    }
+    if let Some(fork) = &resource.fork {
+        members.insert("fork".into(), fork.clone().into());
     }
     if let serde_json::Value::Object(answer) = answer {
         members.extend(answer);

@@ -4,8 +4,9 @@ use std::fmt::Write as _;
 
 use keepsake_guest_build::{build_guests, write_generated};
 
-const GUESTS: [&str; 9] = [
+const GUESTS: [&str; 10] = [
     "bench-agent",
+    "forking-agent",
     "summarising-agent",
     "unruly-agent",
     "unruly-embeddings",

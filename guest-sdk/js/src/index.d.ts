@@ -218,7 +218,14 @@ export interface SnippetOptions {
 }
 export interface Episode { entry: EntryRef; at: number; kind: string; payload: Json }
 export interface EpisodeNode { node: number; parent?: number; session: string; episodes: Episode[] }
-export interface ForkDifference { added: Fact[]; changed: Fact[]; removed: string[]; working: string[] }
+export interface ForkDifference {
+  added: Fact[];
+  changed: Fact[];
+  removed: string[];
+  working: string[];
+  profile: string[];
+  conflicts: string[];
+}
 export interface MergeReport { added: number; changed: number; removed: number; conflicts: string[] }
 
 /** The memory of one customer. Each call is one transaction. */

@@ -94,7 +94,7 @@ export function episode(wit) {
 }
 
 export function difference(wit) {
-  return { added: wit.added.map(fact), changed: wit.changed.map(fact), removed: wit.removed, working: wit.working };
+  return { ...wit, added: wit.added.map(fact), changed: wit.changed.map(fact) };
 }
 
 export function numbers(record) {

@@ -195,9 +195,17 @@ fn may_share(new: &NewFact, known: &Fact) -> bool {
 
 /// Whether both give a value of the same property.
 pub(super) fn gives_same_property(new: &NewFact, known: &Fact) -> bool {
-    let same = |one: &Option<String>, other: &Option<String>| match (one, other) {
+    same_property(
+        [&new.subject, &new.attribute],
+        [&known.subject, &known.attribute],
+    )
+}
+
+/// Whether two subjects with their attributes are the same, in any case of their
+/// letters; none is the same as nothing.
+pub(super) fn same_property(one: [&Option<String>; 2], other: [&Option<String>; 2]) -> bool {
+    one.into_iter().zip(other).all(|names| match names {
         (Some(one), Some(other)) => one.to_lowercase() == other.to_lowercase(),
         _ => false,
-    };
-    same(&new.subject, &known.subject) && same(&new.attribute, &known.attribute)
+    })
 }

@@ -5,13 +5,14 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Map, Value, json};
 
+use super::forks::{BELOW, Base, TestBranch};
 use super::gate::{self, Passing, Screened};
 use super::{Host, compact, recall};
 use crate::error::{Error, Result};
-use crate::host::ScopeHost;
+use crate::host::{BranchHost, ScopeHost};
 use crate::memory::{
-    CompactOptions, Compaction, EntryRef, Episode, EpisodePage, Fact, FactPage, Layer, NewFact,
-    Outcome, Recollection, Remembered, Verification, WorkingPage,
+    CompactOptions, Compaction, EntryRef, Episode, EpisodeNode, EpisodePage, Fact, FactPage, Layer,
+    NewFact, Outcome, Recollection, Remembered, Verification, WorkingPage,
 };
 use crate::wit;
 
@@ -30,10 +31,12 @@ pub(super) struct Store {
 
 #[derive(Default)]
 pub(super) struct Resource {
-    working: BTreeMap<String, Value>,
-    profile: Map<String, Value>,
+    pub(super) working: BTreeMap<String, Value>,
+    pub(super) profile: Map<String, Value>,
     /// Oldest first.
     pub(super) facts: Vec<Fact>,
+    /// Where it is a fork, what it is one of.
+    pub(super) base: Option<Base>,
 }
 
 struct Entry {
@@ -109,13 +112,46 @@ impl Store {
         write(resources.entry(resource.to_owned()).or_default())
     }
 
+    /// Whether a memory of that name was ever used.
+    pub(super) fn knows(&self, resource: &str) -> bool {
+        self.resources.borrow().contains_key(resource)
+    }
+
+    /// Reads a fork with its parent; none where it was discarded.
+    pub(super) fn read_fork<T>(
+        &self,
+        fork: &str,
+        read: impl FnOnce(&Resource, &Base, &Resource) -> T,
+    ) -> Option<T> {
+        let resources = self.resources.borrow();
+        let fork = resources.get(fork)?;
+        let base = fork.base.as_ref()?;
+        let nothing = Resource::default();
+        let parent = resources.get(&base.parent).unwrap_or(&nothing);
+        Some(read(fork, base, parent))
+    }
+
+    /// Takes a fork and its own forks away.
+    pub(super) fn remove_below(&self, fork: &str) {
+        let below = format!("{fork}{BELOW}");
+        let mut resources = self.resources.borrow_mut();
+        resources.retain(|name, _| name != fork && !name.starts_with(&below));
+    }
+
     /// Notes that facts were shown in this turn.
     fn show<'f>(&self, facts: impl Iterator<Item = &'f Fact>) {
         let mut shown = self.shown.borrow_mut();
         shown.extend(facts.map(|fact| fact.id.clone()));
     }
 
-    /// A session may learn for its account or team from what it did itself.
+    /// Whose sessions a memory's are, and up to when those before a fork count for it.
+    fn lineage(&self, resource: &str) -> (String, u64) {
+        let owner = resource.split(BELOW).next().unwrap_or_default().to_owned();
+        let base = |resource: &Resource| resource.base.as_ref().map(|base| base.at);
+        (owner, self.read(resource, base).unwrap_or(u64::MAX))
+    }
+
+    /// A session may learn for its account, its team or a fork from what it did itself.
     fn check_source(&self, resource: &str, session: &str, fact: &NewFact) -> Result<()> {
         let Some(source) = &fact.source else {
             return match fact.quote {
@@ -125,9 +161,10 @@ impl Store {
                 None => Ok(()),
             };
         };
+        let (owner, until) = self.lineage(resource);
         let entries = self.entries.borrow();
         let entry = entries.iter().find(|entry| {
-            (entry.resource == resource || entry.reference.session == session)
+            (entry.resource == owner && entry.at <= until || entry.reference.session == session)
                 && entry.reference.session == source.session
                 && entry.reference.index == source.index
         });
@@ -166,6 +203,14 @@ pub(super) struct TestScope {
 impl TestScope {
     pub(super) fn new(host: Host, resource: String) -> Self {
         Self { host, resource }
+    }
+
+    /// Refuses what is done to a fork that was discarded.
+    fn check_there(&self) -> Result<()> {
+        if self.resource.contains(BELOW) && !self.store().knows(&self.resource) {
+            return Err(Error::NotFound("the fork was discarded".into()));
+        }
+        Ok(())
     }
 
     fn store(&self) -> &Store {
@@ -261,11 +306,13 @@ pub(super) fn fact(new: &NewFact, id: String, at: u64) -> Fact {
 
 impl ScopeHost for TestScope {
     fn get(&self, key: &str) -> Result<Option<String>> {
+        self.check_there()?;
         let value = self.store().get(&self.resource, key);
         Ok(value.map(|value| value.to_string()))
     }
 
     fn set(&self, key: &str, value: &str) -> Result<()> {
+        self.check_there()?;
         if key.is_empty() || key.len() > 256 || key.contains(char::is_control) {
             return Err(Error::invalid(
                 "a key is from 1 to 256 bytes without control characters",
@@ -284,6 +331,7 @@ impl ScopeHost for TestScope {
         expected: Option<&str>,
         value: Option<&str>,
     ) -> Result<bool> {
+        self.check_there()?;
         let parse = |text: Option<&str>| text.map(serde_json::from_str::<Value>).transpose();
         if self.store().get(&self.resource, key) != parse(expected)? {
             return Ok(false);
@@ -298,6 +346,7 @@ impl ScopeHost for TestScope {
     }
 
     fn delete(&self, key: &str) -> Result<bool> {
+        self.check_there()?;
         let deleted = self
             .store()
             .write(&self.resource, |resource| resource.working.remove(key));
@@ -305,6 +354,7 @@ impl ScopeHost for TestScope {
     }
 
     fn list_working(&self, page: &wit::types::Page) -> Result<WorkingPage> {
+        self.check_there()?;
         let limit = page.limit as usize;
         let mut items: Vec<_> = self.store().read(&self.resource, |resource| {
             let after = page.after.as_deref().unwrap_or_default();
@@ -326,10 +376,12 @@ impl ScopeHost for TestScope {
     }
 
     fn profile(&self) -> Result<String> {
+        self.check_there()?;
         Ok(self.store().profile(&self.resource).to_string())
     }
 
     fn update_profile(&self, patch: &str) -> Result<String> {
+        self.check_there()?;
         let patch: Value = serde_json::from_str(patch)?;
         let Value::Object(_) = patch else {
             return Err(Error::invalid(
@@ -347,12 +399,14 @@ impl ScopeHost for TestScope {
     }
 
     fn clear_profile(&self) -> Result<()> {
+        self.check_there()?;
         self.store()
             .write(&self.resource, |resource| resource.profile.clear());
         Ok(())
     }
 
     fn remember_many(&self, facts: &[NewFact]) -> Result<Vec<Remembered>> {
+        self.check_there()?;
         for fact in facts {
             if fact.content.trim().is_empty() {
                 return Err(Error::invalid("a fact must not be empty"));
@@ -370,6 +424,7 @@ impl ScopeHost for TestScope {
     }
 
     fn recall(&self, query: &str, options: &wit::memory::RecallOptions) -> Result<Recollection> {
+        self.check_there()?;
         let mut layers = vec![(Layer::This, self.store().facts(&self.resource))];
         if options.wider {
             let wider = self.host.wider_than(&self.resource).into_iter();
@@ -388,12 +443,14 @@ impl ScopeHost for TestScope {
     }
 
     fn find(&self, id: &str) -> Result<Option<Fact>> {
+        self.check_there()?;
         Ok(self.store().read(&self.resource, |resource| {
             resource.facts.iter().find(|fact| fact.id == id).cloned()
         }))
     }
 
     fn list_facts(&self, page: &wit::types::Page) -> Result<FactPage> {
+        self.check_there()?;
         let all = self.store().facts(&self.resource);
         let begin = match &page.after {
             Some(after) => all
@@ -413,6 +470,7 @@ impl ScopeHost for TestScope {
     }
 
     fn forget(&self, ids: &[String]) -> Result<u64> {
+        self.check_there()?;
         Ok(self.store().write(&self.resource, |resource| {
             let before = resource.facts.len();
             resource.facts.retain(|fact| !ids.contains(&fact.id));
@@ -421,6 +479,7 @@ impl ScopeHost for TestScope {
     }
 
     fn expire(&self, id: &str, at: u64) -> Result<bool> {
+        self.check_there()?;
         Ok(self.store().write(&self.resource, |resource| {
             let found = resource.facts.iter_mut().find(|fact| fact.id == id);
             found.map(|fact| fact.valid_until = Some(at)).is_some()
@@ -428,10 +487,12 @@ impl ScopeHost for TestScope {
     }
 
     fn compact(&self, options: &CompactOptions) -> Result<Compaction> {
+        self.check_there()?;
         compact::compact(&self.host, self.store(), &self.resource, options)
     }
 
     fn snippet(&self, options: &wit::memory::SnippetOptions) -> Result<String> {
+        self.check_there()?;
         let facts = self.store().facts(&self.resource);
         let (snippet, used) = self.store().read(&self.resource, |resource| {
             recall::snippet(&resource.profile, &resource.working, &facts, options)
@@ -441,9 +502,12 @@ impl ScopeHost for TestScope {
     }
 
     fn episodes(&self, options: &wit::memory::EpisodeOptions) -> Result<EpisodePage> {
+        self.check_there()?;
+        let (owner, until) = self.store().lineage(&self.resource);
         let entries = self.store().entries.borrow();
         let wanted = entries.iter().enumerate().filter(|(_, entry)| {
-            entry.resource == self.resource
+            (entry.resource == self.resource
+                || options.lineage && entry.resource == owner && entry.at <= until)
                 && options
                     .session
                     .as_ref()
@@ -466,17 +530,46 @@ impl ScopeHost for TestScope {
         rest.truncate(limit);
         let next = rest.last().map(|(place, _)| place.to_string());
         Ok(EpisodePage {
-            episodes: rest
-                .into_iter()
-                .map(|(_, entry)| Episode {
-                    entry: entry.reference.clone(),
-                    at: entry.at,
-                    kind: entry.kind.clone(),
-                    payload: entry.payload.to_string(),
-                })
-                .collect(),
+            episodes: rest.into_iter().map(|(_, entry)| episode(entry)).collect(),
             next: next.filter(|_| more),
         })
+    }
+
+    fn fork(&self, child: &str) -> Result<Box<dyn BranchHost>> {
+        self.check_there()?;
+        let branch = TestBranch::open(self.host.clone(), &self.resource, child)?;
+        Ok(Box::new(branch))
+    }
+
+    fn episode_tree(&self) -> Result<Vec<EpisodeNode>> {
+        self.check_there()?;
+        // Sessions of a test are the customer's: none is a fork's own.
+        let entries = self.store().entries.borrow();
+        let mut nodes: Vec<EpisodeNode> = Vec::new();
+        for entry in entries.iter().filter(|one| one.resource == self.resource) {
+            let session = &entry.reference.session;
+            let known = nodes.iter().position(|node| node.session == *session);
+            let place = known.unwrap_or_else(|| {
+                nodes.push(EpisodeNode {
+                    node: nodes.len() as u32,
+                    parent: None,
+                    session: session.clone(),
+                    episodes: Vec::new(),
+                });
+                nodes.len() - 1
+            });
+            nodes[place].episodes.push(episode(entry));
+        }
+        Ok(nodes)
+    }
+}
+
+fn episode(entry: &Entry) -> Episode {
+    Episode {
+        entry: entry.reference.clone(),
+        at: entry.at,
+        kind: entry.kind.clone(),
+        payload: entry.payload.to_string(),
     }
 }
 

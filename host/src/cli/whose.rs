@@ -14,12 +14,23 @@ pub(crate) struct Whose {
     resource: Option<String>,
     #[command(flatten)]
     team: Team,
+    /// A fork of that memory; `a/b` is the fork b of the fork a
+    #[arg(long, value_name = "NAME")]
+    fork: Option<String>,
 }
 
 impl Whose {
     /// # Errors
     /// Where a name cannot be used.
     pub(crate) fn resource(&self, config: &Config) -> Result<ResourceRef, Failure> {
+        let whole = self.whole(config)?;
+        Ok(match &self.fork {
+            Some(fork) => whole.with_fork(fork)?,
+            None => whole,
+        })
+    }
+
+    fn whole(&self, config: &Config) -> Result<ResourceRef, Failure> {
         if let Some(resource) = &self.resource {
             return self.team.member(config, resource);
         }

@@ -3,6 +3,7 @@
 mod compact;
 mod erase;
 mod export;
+mod forks;
 mod import;
 mod recall;
 pub(crate) mod reindex;
@@ -56,6 +57,21 @@ pub(crate) async fn run(app: &App, command: MemoryCommand, json: bool) -> Result
         }
         MemoryCommand::Expire { whose, facts, at } => {
             compact::expire(app, &whose.resource(&app.config)?, &facts, at, json).await
+        }
+        MemoryCommand::Forks { whose } => {
+            forks::list(app, &whose.resource(&app.config)?, json).await
+        }
+        MemoryCommand::Fork { whose } => {
+            forks::fork(app, &whose.resource(&app.config)?, json).await
+        }
+        MemoryCommand::Diff { whose } => {
+            forks::diff(app, &whose.resource(&app.config)?, json).await
+        }
+        MemoryCommand::Merge { whose } => {
+            forks::merge(app, &whose.resource(&app.config)?, json).await
+        }
+        MemoryCommand::Discard { whose } => {
+            forks::discard(app, &whose.resource(&app.config)?, json).await
         }
         MemoryCommand::Export(arguments) => export::export(app, arguments, json).await,
         MemoryCommand::Erase(arguments) => erase::erase(app, arguments, json).await,

@@ -131,6 +131,14 @@ kinds! {
     /// Facts came back from an export: `facts`. Those with a source have an entry
     /// of kind `fact-remembered` as well.
     FactsRestored = "facts-restored",
+    /// A copy of the session's memory was made: `fork`, and how much it is.
+    MemoryForked = "memory-forked",
+    /// What a fork learned was brought into the memory that it is a fork of:
+    /// `fork`, the facts `added`, `changed` and `removed` there, the keys
+    /// `working`, the members `profile`, and `conflicts`, which were left.
+    MemoryMerged = "memory-merged",
+    /// A fork was deleted with all that it learned: `fork`, and how much it was.
+    ForkDiscarded = "fork-discarded",
     /// All that was known of the session's resource was erased: how much it was.
     ResourceErased = "resource-erased",
     /// The payloads of older entries were erased: `entries`, each with `session`
@@ -287,7 +295,8 @@ impl Database {
                     None => SourceState::Dangling,
                 });
             };
-            Chains::default().state(connection, &entry, &[scope])
+            let lineage = crate::scope::lineage(connection, scope)?;
+            Chains::default().state(connection, &entry, &lineage)
         })
         .await
     }

@@ -39,12 +39,13 @@ pub use database::{Check, Counts, Database, ModelCount, SCHEMA_VERSION, Scrubbed
 pub use error::StorageError;
 pub use ledger::{Entry, EntryPage, Fault, Kind, SessionHead, SourceState, VerifyReport};
 pub use memory::{
-    CompactOptions, Compaction, CompactionPlan, EpisodeOptions, EpisodePage, Erased, Exported,
-    Fact, FactFlags, FactPage, FactVectors, Holdings, ImportedFact, Layer, Memory, Near, NewFact,
-    Outcome, ProfileCheck, QueryVector, RecallMode, RecallOptions, Recalled, Recollection,
-    Remembered, Restored, RestoredFact, RestoredProfile, RestoredValue, Score, SnippetOptions,
-    Summary, SummaryGroup, UnembeddedPage, Verification, View, WorkingPage, check_imported_facts,
-    check_new_facts, check_restored_facts, kept_texts,
+    Branch, CompactOptions, Compaction, CompactionPlan, Conflict, Difference, EpisodeNode,
+    EpisodeOptions, EpisodePage, Erased, Exported, Fact, FactFlags, FactPage, FactVectors, Fork,
+    Holdings, ImportedFact, Layer, Memory, MergeReport, Near, NewFact, Outcome, ProfileCheck,
+    QueryVector, RecallMode, RecallOptions, Recalled, Recollection, Remembered, Restored,
+    RestoredFact, RestoredProfile, RestoredValue, Score, SnippetOptions, Summary, SummaryGroup,
+    UnembeddedPage, Verification, View, WorkingPage, check_imported_facts, check_new_facts,
+    check_restored_facts, kept_texts,
 };
 pub use sessions::{
     BeginSession, ModelUse, OPERATOR_AGENT, ResumeSession, Session, SessionPage, SessionStatus,

@@ -9,6 +9,7 @@ mod episodes;
 mod erase;
 mod export;
 mod facts;
+mod forks;
 mod identifiers;
 mod mentions;
 mod model;
@@ -32,9 +33,10 @@ use crate::scope::{self, ScopeId};
 use crate::{Result, StorageError, sessions};
 
 pub use compact::{CompactOptions, Compaction, CompactionPlan, Summary, SummaryGroup};
-pub use episodes::{EpisodeOptions, EpisodePage};
+pub use episodes::{EpisodeNode, EpisodeOptions, EpisodePage};
 pub use erase::{Erased, Holdings};
 pub use export::Exported;
+pub use forks::{Branch, Conflict, Difference, Fork, MergeReport};
 pub use model::{
     Fact, FactFlags, FactPage, FactVectors, Layer, NewFact, Outcome, QueryVector, RecallMode,
     RecallOptions, Recalled, Recollection, Remembered, Score, UnembeddedPage, Verification,
@@ -78,6 +80,22 @@ struct Writer {
     ends: bool,
 }
 
+impl Writer {
+    /// A memory that is not the session's own may be gone: a fork was discarded, or
+    /// a resource of the team erased. Its number may be another's by now.
+    fn check_still_there(&self, connection: &Connection) -> Result<()> {
+        match &self.elsewhere {
+            Some(resource) if scope::find(connection, resource)? != Some(self.scope) => {
+                Err(StorageError::NotFound(format!(
+                    "the memory `{}` is not there any more: it was discarded or erased",
+                    resource.fork.as_ref().unwrap_or(&resource.resource)
+                )))
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
 impl Database {
     /// Reads the memory of a resource without a session.
     ///
@@ -107,7 +125,10 @@ impl Database {
                 let Some((number, session)) = sessions::find(connection, &id)? else {
                     return Err(no_session(&id));
                 };
-                let same_team = resource.team.is_some() && resource.team == session.resource.team;
+                // A fork is reached by its own sessions and through its parent.
+                let same_team = resource.team.is_some()
+                    && resource.team == session.resource.team
+                    && resource.fork.is_none();
                 if resource != session.resource
                     && !same_team
                     && sessions::account(connection, number, &session.resource)?.as_ref()
@@ -175,6 +196,7 @@ impl View {
     }
 
     /// Reads within the scope; `empty` is the answer where there is no scope yet.
+    /// A fork that is not there is none to be.
     async fn read<T, F>(&self, empty: T, work: F) -> Result<T>
     where
         T: Send + 'static,
@@ -185,6 +207,7 @@ impl View {
             .read(
                 move |connection| match scope::find(connection, &resource)? {
                     Some(scope) => work(connection, scope),
+                    None if resource.fork.is_some() => Err(scope::no_fork(&resource)),
                     None => Ok(empty),
                 },
             )
@@ -239,6 +262,7 @@ impl Memory {
             .database
             .write(move |connection| {
                 let number = ledger::running_session(connection, &session.id)?;
+                session.check_still_there(connection)?;
                 let done = work(&Change {
                     connection,
                     scope: session.scope,
@@ -294,10 +318,11 @@ impl Change<'_> {
     fn append(&self, kind: &Kind, payload: Value) -> Result<Appended> {
         let mut payload = payload;
         if let (Some(resource), Some(object)) = (&self.session.elsewhere, payload.as_object_mut()) {
-            object.insert(
-                "scope".to_owned(),
-                json!({ "resource": resource.resource, "team": resource.team }),
-            );
+            let mut whose = json!({ "resource": resource.resource, "team": resource.team });
+            if let Some(fork) = &resource.fork {
+                whose["fork"] = json!(fork);
+            }
+            object.insert("scope".to_owned(), whose);
         }
         ledger::append(self.connection, self.number, kind, &payload)
     }

@@ -287,6 +287,9 @@ pub(crate) fn begin(connection: &Connection, id: &str, session: &BeginSession) -
         account.checked()?;
         payload["account"] = json!(account.resource);
     }
+    if let Some(fork) = &session.resource.fork {
+        payload["fork"] = json!(fork);
+    }
     append(connection, number, &Kind::SessionStarted, &payload)?;
     Ok(known(connection, id)?.1)
 }
@@ -344,6 +347,7 @@ fn of_account(customer: &ResourceRef, account: &str) -> ResourceRef {
     ResourceRef {
         resource: account.to_owned(),
         team: customer.team.clone(),
+        fork: None,
     }
 }
 
@@ -355,21 +359,21 @@ fn known(connection: &Connection, id: &str) -> Result<(i64, Session)> {
     })
 }
 
-const COLUMNS: &str = "s.number, s.id, c.resource, c.team, s.agent, s.agent_hash, s.plugin, \
-                       s.started_at, s.ended_at, s.turns, s.entries";
+const COLUMNS: &str = "s.number, s.id, c.resource, c.team, c.fork, s.agent, s.agent_hash, \
+                       s.plugin, s.started_at, s.ended_at, s.turns, s.entries";
 
 fn from_row(row: &Row<'_>) -> rusqlite::Result<(i64, Session)> {
-    let ended_at: Option<Timestamp> = row.get(8)?;
+    let ended_at: Option<Timestamp> = row.get(9)?;
     let session = Session {
         id: row.get(1)?,
-        resource: scope::from_columns(row, 2, 3)?,
-        agent: row.get(4)?,
-        agent_hash: row.get(5)?,
-        plugin: row.get(6)?,
-        started_at: row.get(7)?,
+        resource: scope::from_columns(row, 2)?,
+        agent: row.get(5)?,
+        agent_hash: row.get(6)?,
+        plugin: row.get(7)?,
+        started_at: row.get(8)?,
         ended_at,
-        turns: row.get(9)?,
-        entries: row.get(10)?,
+        turns: row.get(10)?,
+        entries: row.get(11)?,
         sandboxes: Vec::new(),
         status: if ended_at.is_some() {
             SessionStatus::Ended

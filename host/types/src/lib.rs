@@ -33,6 +33,10 @@ pub struct ResourceRef {
     /// The wider owner, where the memory is a team's; never an empty string.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub team: Option<String>,
+    /// Which fork of the memory, where it is one: the names of the forks that
+    /// lead to it, joined by `/`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fork: Option<String>,
 }
 
 /// Why a resource or team name cannot be used.
@@ -54,6 +58,13 @@ pub enum InvalidName {
     /// It holds a character that a terminal or a log could mistake for a command.
     #[error("a {0} name must not hold control characters")]
     ControlCharacter(&'static str),
+    /// It is no name for a fork of a memory.
+    #[error(
+        "`{}` is no name of a fork: it has from 1 to {} of A-Z a-z 0-9 . _ - and does not begin with `-`",
+        .0.escape_default(),
+        limits::FORK_NAME_BYTES
+    )]
+    Fork(String),
 }
 
 impl ResourceRef {
@@ -67,6 +78,7 @@ impl ResourceRef {
         Ok(Self {
             resource,
             team: None,
+            fork: None,
         })
     }
 
@@ -79,6 +91,7 @@ impl ResourceRef {
         let nobody = Self {
             resource: String::new(),
             team: None,
+            fork: None,
         };
         nobody.with_team(team)
     }
@@ -86,9 +99,12 @@ impl ResourceRef {
     /// The same, where it keeps the rules for names.
     ///
     /// # Errors
-    /// When a name is empty, too long or holds control characters: fields are
+    /// When a name is empty, too long or holds what it must not: fields are
     /// open to all, and one may have been put together by hand.
     pub fn checked(&self) -> Result<(), InvalidName> {
+        if let Some(fork) = &self.fork {
+            fork.split('/').try_for_each(check_fork)?;
+        }
         match &self.team {
             Some(team) if self.resource.is_empty() => check_name("team", team),
             Some(team) => {
@@ -109,11 +125,70 @@ impl ResourceRef {
         self.team = Some(team);
         Ok(self)
     }
+
+    /// A fork of the same memory, by the names that lead to it: `draft`, or
+    /// `draft/shorter` for the fork `shorter` of the fork `draft`.
+    ///
+    /// # Errors
+    /// When one of the names is not well formed.
+    pub fn with_fork(mut self, path: &str) -> Result<Self, InvalidName> {
+        path.split('/').try_for_each(check_fork)?;
+        self.fork = Some(path.to_owned());
+        Ok(self)
+    }
+
+    /// The fork of this memory with the name `child`.
+    ///
+    /// # Errors
+    /// When the name is not well formed.
+    pub fn forked(&self, child: &str) -> Result<Self, InvalidName> {
+        check_fork(child)?;
+        let fork = match &self.fork {
+            Some(path) => format!("{path}/{child}"),
+            None => child.to_owned(),
+        };
+        Ok(Self {
+            fork: Some(fork),
+            ..self.clone()
+        })
+    }
+
+    /// The memory that this one is a fork of, and this one's name there; none
+    /// where it is no fork.
+    #[must_use]
+    pub fn parent(&self) -> Option<(Self, &str)> {
+        let path = self.fork.as_deref()?;
+        let (before, name) = match path.rsplit_once('/') {
+            Some((before, name)) => (Some(before.to_owned()), name),
+            None => (None, path),
+        };
+        let parent = Self {
+            fork: before,
+            ..self.clone()
+        };
+        Some((parent, name))
+    }
 }
 
-/// For people: `jordan`, `jordan of team acme`, `team acme`.
+/// A fork's name stands on command lines and between slashes.
+fn check_fork(name: &str) -> Result<(), InvalidName> {
+    let allowed = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-');
+    if name.is_empty()
+        || name.len() > limits::FORK_NAME_BYTES
+        || name.starts_with('-')
+        || !name.chars().all(allowed)
+    {
+        return Err(InvalidName::Fork(name.to_owned()));
+    }
+    Ok(())
+}
+
+/// For people: `jordan`, `jordan of team acme`, `team acme`, `fork draft of jordan`.
 impl fmt::Display for ResourceRef {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(fork) = &self.fork {
+            write!(formatter, "fork {fork} of ")?;
+        }
         match &self.team {
             Some(team) if self.resource.is_empty() => write!(formatter, "team {team}"),
             Some(team) => write!(formatter, "{} of team {team}", self.resource),
@@ -179,7 +254,40 @@ mod tests {
         let nobody = ResourceRef {
             resource: String::new(),
             team: None,
+            fork: None,
         };
         assert_eq!(nobody.checked(), Err(InvalidName::Empty("resource")));
+    }
+
+    #[test]
+    fn a_fork_is_reached_by_short_names_and_leads_back_to_its_parent() {
+        let jordan = ResourceRef::new("jordan").unwrap();
+        let draft = jordan.forked("draft").unwrap();
+        let shorter = draft.forked("shorter.2").unwrap();
+        assert_eq!(shorter.fork.as_deref(), Some("draft/shorter.2"));
+        assert_eq!(
+            jordan.clone().with_fork("draft/shorter.2"),
+            Ok(shorter.clone())
+        );
+        assert_eq!(draft.to_string(), "fork draft of jordan");
+        assert_eq!(shorter.parent(), Some((draft.clone(), "shorter.2")));
+        assert_eq!(draft.parent(), Some((jordan.clone(), "draft")));
+        assert_eq!(jordan.parent(), None);
+    }
+
+    #[test]
+    fn a_forks_name_holds_nothing_that_could_lead_elsewhere() {
+        let jordan = ResourceRef::new("jordan").unwrap();
+        let long = "x".repeat(limits::FORK_NAME_BYTES + 1);
+        for wrong in [
+            "", "a/b", "..\\a", "a b", "-a", "a\n", "é", "a:b", "%", &long,
+        ] {
+            let refused = Err(InvalidName::Fork(wrong.to_owned()));
+            assert_eq!(jordan.forked(wrong), refused);
+        }
+        for wrong in ["", "/a", "a/", "a//b"] {
+            assert!(jordan.clone().with_fork(wrong).is_err(), "{wrong}");
+        }
+        assert!(jordan.forked(&long[1..]).is_ok());
     }
 }

@@ -39,6 +39,21 @@ pub const SNIPPET_MINIMUM_BYTES: usize = 64;
 /// tokens. English text has about four; where the host does not know the model's
 /// tokens, an estimate has to do.
 pub const SNIPPET_TOKEN_BYTES: usize = 4;
+/// A fork's name. It is shown in lists and typed on command lines.
+pub const FORK_NAME_BYTES: usize = 64;
+/// Forks of one resource, those of forks among them. Each is a copy.
+pub const FORKS: usize = 64;
+/// Forks within forks. A fact's source is looked for along the whole line.
+pub const FORK_DEPTH: usize = 4;
+/// Facts that a fork copies or a merge brings, in one transaction that holds
+/// the writer.
+pub const FORK_FACTS: usize = 100_000;
+/// Facts that one difference between a fork and its parent lists. It travels
+/// into a guest's memory; merging needs no list.
+pub const FORK_DIFFERENCE_FACTS: usize = 10_000;
+/// Episodes of one tree. It travels into a guest's memory whole; more is read by
+/// pages.
+pub const EPISODE_TREE_ENTRIES: usize = 10_000;
 /// A vector's width. Wider models do not exist; a lie would cost memory.
 pub const VECTOR_DIMENSIONS: usize = 8_192;
 /// Memory for the vector indexes of the scopes that were searched last: one

@@ -2,6 +2,7 @@
 //! resource by the host; nothing a guest passes names one.
 
 mod convert;
+mod forks;
 pub(crate) mod profile;
 
 use std::sync::Arc;
@@ -29,6 +30,7 @@ use crate::state::State;
 use profile::ProfileSchema;
 
 /// A guest's handle on one resource's memory.
+#[derive(Clone)]
 #[expect(unreachable_pub, reason = "the generated code exports it")]
 pub struct Scope {
     memory: Memory,
@@ -41,10 +43,14 @@ pub struct Scope {
     summariser: Option<Summariser>,
 }
 
-/// A fork and its way back. This host makes none, so that no guest can hold one.
-#[derive(Debug)]
+/// A guest's handle on a fork and its way back.
 #[expect(unreachable_pub, reason = "the generated code exports it")]
-pub enum Branch {}
+pub struct Branch {
+    branch: storage::Branch,
+    /// The fork's memory, with what its parent's scope was granted. Scopes that are
+    /// made of it share what was shown in this turn.
+    scope: Scope,
+}
 
 impl Scope {
     /// The customer's own memory, which has the account's and the team's beyond it.
@@ -112,11 +118,15 @@ impl Scope {
 
     async fn update_profile(&self, patch: &str) -> Result<String, Error> {
         let patch = convert::value(patch, "the patch")?;
-        let check = self.schema.clone().map(|schema| -> ProfileCheck {
-            Arc::new(move |profile: &Value| schema.check(profile))
-        });
-        let profile = self.memory.update_profile(patch, check).await?;
+        let profile = self.memory.update_profile(patch, self.check()).await?;
         Ok(Value::Object(profile).to_string())
+    }
+
+    /// What a profile is held to before it is stored.
+    fn check(&self) -> Option<ProfileCheck> {
+        self.schema.clone().map(|schema| -> ProfileCheck {
+            Arc::new(move |profile: &Value| schema.check(profile))
+        })
     }
 
     async fn remember_many(&self, facts: Vec<NewFact>) -> Result<Vec<Remembered>, Error> {
@@ -241,17 +251,9 @@ impl Scope {
     }
 
     async fn episodes(&self, options: EpisodeOptions) -> Result<EpisodePage, Error> {
-        if options.lineage {
-            return Err(not_yet("episodes along the lineage of forks"));
-        }
         let options = convert::episode_options(options);
         Ok(self.memory.episodes(options).await?.into())
     }
-}
-
-/// The interface is complete; not everything is behind it yet.
-fn not_yet(what: &str) -> Error {
-    Error::Unsupported(format!("this host does not offer {what}"))
 }
 
 pub(crate) struct MemoryView<'a> {
@@ -374,8 +376,12 @@ impl memory::HostScope for MemoryView<'_> {
         Ok(self.table.get(&scope)?.snippet(options).await)
     }
 
-    async fn fork(&mut self, _scope: Resource<Scope>, _child: String) -> Answer<Resource<Branch>> {
-        Ok(Err(not_yet("forks of memory")))
+    async fn fork(&mut self, scope: Resource<Scope>, child: String) -> Answer<Resource<Branch>> {
+        let forked = self.table.get(&scope)?.fork(&child).await;
+        match forked {
+            Ok(branch) => Ok(Ok(self.table.push(branch)?)),
+            Err(error) => Ok(Err(error)),
+        }
     }
 
     async fn episodes(
@@ -386,8 +392,9 @@ impl memory::HostScope for MemoryView<'_> {
         Ok(self.table.get(&scope)?.episodes(options).await)
     }
 
-    async fn episode_tree(&mut self, _scope: Resource<Scope>) -> Answer<Vec<EpisodeNode>> {
-        Ok(Err(not_yet("the tree of forks; use `episodes`")))
+    async fn episode_tree(&mut self, scope: Resource<Scope>) -> Answer<Vec<EpisodeNode>> {
+        let tree = self.table.get(&scope)?.memory.episode_tree().await;
+        Ok(tree.map(convert::episode_nodes).map_err(Error::from))
     }
 
     async fn drop(&mut self, scope: Resource<Scope>) -> wasmtime::Result<()> {
@@ -396,29 +403,26 @@ impl memory::HostScope for MemoryView<'_> {
     }
 }
 
-/// The table refuses a made-up handle before any of these is reached.
-fn no_such_branch<T>() -> wasmtime::Result<T> {
-    Err(wasmtime::Error::msg("there is no such fork of memory"))
-}
-
 impl memory::HostBranch for MemoryView<'_> {
-    async fn scope(&mut self, _branch: Resource<Branch>) -> Answer<Resource<Scope>> {
-        no_such_branch()
+    async fn scope(&mut self, branch: Resource<Branch>) -> Answer<Resource<Scope>> {
+        let scope = self.table.get(&branch)?.scope();
+        Ok(Ok(self.table.push(scope)?))
     }
 
-    async fn diff(&mut self, _branch: Resource<Branch>) -> Answer<ForkDifference> {
-        no_such_branch()
+    async fn diff(&mut self, branch: Resource<Branch>) -> Answer<ForkDifference> {
+        Ok(self.table.get(&branch)?.diff().await)
     }
 
-    async fn merge(&mut self, _branch: Resource<Branch>) -> Answer<MergeReport> {
-        no_such_branch()
+    async fn merge(&mut self, branch: Resource<Branch>) -> Answer<MergeReport> {
+        Ok(self.table.get(&branch)?.merge().await)
     }
 
-    async fn discard(&mut self, _branch: Resource<Branch>) -> Answer<()> {
-        no_such_branch()
+    async fn discard(&mut self, branch: Resource<Branch>) -> Answer<()> {
+        Ok(self.table.get(&branch)?.discard().await)
     }
 
-    async fn drop(&mut self, _branch: Resource<Branch>) -> wasmtime::Result<()> {
-        no_such_branch()
+    async fn drop(&mut self, branch: Resource<Branch>) -> wasmtime::Result<()> {
+        self.table.delete(branch)?;
+        Ok(())
     }
 }

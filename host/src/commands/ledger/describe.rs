@@ -26,6 +26,7 @@ pub(super) fn sentence(entry: &Entry) -> String {
             let resource = ResourceRef {
                 resource: text("resource"),
                 team: payload["team"].as_str().map(|team| one_line(team, SHOWN)),
+                fork: payload["fork"].as_str().map(|fork| one_line(fork, SHOWN)),
             };
             let account = match text("account") {
                 account if account.is_empty() => account,

@@ -20,20 +20,20 @@ pub(super) async fn erase(app: &App, arguments: EraseArguments, json: bool) -> R
         confirm(&resource, holdings)?;
     }
     let erased = database.erase(&resource).await?;
-    let working = progress::after_a_moment("writing the file anew, without what was erased");
-    let scrubbed = scrub(&database, erased.as_ref()).await;
-    drop(working);
-    report(&resource, erased.as_ref(), scrubbed?, json)
+    let before = if erased.is_some() {
+        "everything was erased and can be read by nobody through this program, but "
+    } else {
+        ""
+    };
+    let scrubbed = scrub(&database, before).await?;
+    report(&resource, erased.as_ref(), scrubbed, json)
 }
 
-/// What was erased stays erased, whatever becomes of this.
-async fn scrub(database: &Database, erased: Option<&Erased>) -> Result<Scrubbed, Failure> {
+/// Writes the file anew, without what was deleted, which stays so whatever becomes
+/// of this. `before` says it first where this fails.
+pub(super) async fn scrub(database: &Database, before: &str) -> Result<Scrubbed, Failure> {
+    let _working = progress::after_a_moment("writing the file anew, without what was erased");
     database.scrub().await.map_err(|error| {
-        let before = if erased.is_some() {
-            "everything was erased and can be read by nobody through this program, but "
-        } else {
-            ""
-        };
         Failure::new(
             ExitCode::Storage,
             format!(
@@ -75,8 +75,13 @@ fn confirm(resource: &ResourceRef, holdings: Holdings) -> Result<(), Failure> {
 }
 
 fn counted(holdings: Holdings) -> String {
+    let forks = match holdings.forks {
+        0 => String::new(),
+        1 => " in the memory and its fork".to_owned(),
+        forks => format!(" in the memory and its {forks} forks"),
+    };
     format!(
-        "{} facts, {} keys of working memory, {}, and what {} ledger entries of {} sessions say",
+        "{} facts, {} keys of working memory, {}{forks}, and what {} ledger entries of {} sessions say",
         holdings.facts,
         holdings.working_keys,
         if holdings.profiles == 0 {
@@ -113,11 +118,18 @@ fn report(
             None => output::note!("nothing is known of {name}"),
         }
     }
+    check_log(scrubbed, "what was erased")
+}
+
+/// Another process may keep the log from being emptied.
+pub(super) fn check_log(scrubbed: Scrubbed, what: &str) -> Result<(), Failure> {
     if scrubbed.log_emptied {
         return Ok(());
     }
     Err(Failure::new(
         ExitCode::Storage,
-        "another process reads from the database, so that its log could not be emptied and may hold bytes of what was erased: end that process and run the command again",
+        format!(
+            "another process reads from the database, so that its log could not be emptied and may hold bytes of {what}: end that process and run the command again"
+        ),
     ))
 }

@@ -1,7 +1,8 @@
 //! `host memory why`: what of memory reached a prompt, and why.
 
-use keepsake_storage::{Database, Entry, Kind, Session, View};
-use keepsake_types::{EntryRef, limits};
+use keepsake_storage::{Database, Entry, Fact, Kind, Session, StorageError, View};
+use keepsake_types::{EntryRef, ResourceRef, limits};
+use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
 use crate::app::App;
@@ -26,9 +27,10 @@ pub(super) async fn why(app: &App, arguments: WhyArguments, json: bool) -> Resul
             ),
         ));
     };
-    let memories = Memories::of(&database, &session).await?;
+    let mut memories = Memories::of(&database, &session).await?;
     let mut explained = Vec::new();
     for receipt in receipts(&database, &entry).await? {
+        memories.own = database.view(&asked_of(&receipt, &session.resource))?;
         explained.push(Explained::read(&memories, receipt).await?);
     }
     if json {
@@ -70,6 +72,14 @@ async fn session(database: &Database, id: Option<&str>) -> Result<Session, Failu
             },
         )
     })
+}
+
+/// Whose memory a receipt is of: the session's own, unless it names another, a
+/// team's or a fork.
+fn asked_of(receipt: &Entry, own: &ResourceRef) -> ResourceRef {
+    let scope = receipt.payload.as_ref().map(|payload| &payload["scope"]);
+    let named = scope.and_then(|scope| ResourceRef::deserialize(scope).ok());
+    named.unwrap_or_else(|| own.clone())
 }
 
 fn is_receipt(entry: &Entry) -> bool {
@@ -133,6 +143,15 @@ impl Memories {
     }
 }
 
+/// A fact as it is now; none where it was forgotten since, or the fork discarded
+/// that it was in.
+async fn found(view: &View, id: &str) -> Result<Option<Fact>, Failure> {
+    match view.find(id).await {
+        Err(StorageError::NotFound(_)) => Ok(None),
+        found => Ok(found?),
+    }
+}
+
 /// A receipt with the facts that it names, as they are now.
 struct Explained {
     receipt: Entry,
@@ -163,7 +182,7 @@ impl Explained {
             let id = said.get("fact").and_then(Value::as_str).unwrap_or_default();
             let layer = said.get("layer").and_then(Value::as_str);
             let fact = match memories.layer(layer) {
-                Some(view) => view.find(id).await?,
+                Some(view) => found(view, id).await?,
                 None => None,
             };
             facts.push(Named {

@@ -38,6 +38,8 @@ pub struct Check {
 pub struct Counts {
     /// Resources that ever had a session or a memory.
     pub resources: u64,
+    /// Forks of their memories.
+    pub forks: u64,
     /// Sessions.
     pub sessions: u64,
     /// Ledger entries.
@@ -126,7 +128,8 @@ fn counts(connection: &Connection) -> Result<Counts> {
         })?
         .collect::<rusqlite::Result<_>>()?;
     Ok(Counts {
-        resources: count("scopes")?,
+        resources: count("scopes WHERE fork = ''")?,
+        forks: count("forks")?,
         sessions: count("sessions")?,
         entries: count("entries")?,
         working_keys: count("working")?,

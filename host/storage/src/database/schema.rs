@@ -19,6 +19,7 @@ const MIGRATIONS: &[Step] = &[
     Step::Sql(PROPERTIES),
     Step::Both(CODES, vectors::recode),
     Step::Sql(RUNNING),
+    Step::Sql(FORKS),
 ];
 
 /// How the tables of one version become those of the next.
@@ -265,6 +266,55 @@ const RUNNING: &str = "
 CREATE INDEX sessions_running ON sessions (number) WHERE ended_at IS NULL;
 ";
 
+/// Forks of memories. A scope's row says which fork it is, and so the table is
+/// made anew: what must be unique in it grew by a column.
+const FORKS: &str = "
+CREATE TABLE scopes_with_forks (
+    id INTEGER PRIMARY KEY,
+    resource TEXT NOT NULL,
+    team TEXT NOT NULL,              -- '' for none
+    fork TEXT NOT NULL DEFAULT '',   -- '' for none
+    next_fact INTEGER NOT NULL DEFAULT 1,
+    facts INTEGER NOT NULL DEFAULT 0,
+    words INTEGER NOT NULL DEFAULT 0,
+    UNIQUE (resource, team, fork)
+) STRICT;
+INSERT INTO scopes_with_forks (id, resource, team, fork, next_fact, facts, words)
+    SELECT id, resource, team, '', next_fact, facts, words FROM scopes;
+DROP TABLE scopes;
+ALTER TABLE scopes_with_forks RENAME TO scopes;
+
+-- A fork, what it was made of, and the last entry that was there before it.
+CREATE TABLE forks (
+    scope INTEGER PRIMARY KEY REFERENCES scopes (id),
+    parent INTEGER NOT NULL REFERENCES scopes (id),
+    forked_at INTEGER NOT NULL,
+    last_entry INTEGER NOT NULL,
+    profile TEXT NOT NULL            -- the parent's when both were last the same
+) STRICT;
+CREATE INDEX forks_of_parent ON forks (parent);
+
+-- The facts of a fork that its parent has as well, by number, and in what state
+-- both were last the same.
+CREATE TABLE fork_facts (
+    fact INTEGER PRIMARY KEY,
+    origin INTEGER NOT NULL,
+    updated_at INTEGER NOT NULL,     -- of the fork's own fact
+    state BLOB NOT NULL
+) STRICT;
+
+-- The same of working memory.
+CREATE TABLE fork_values (
+    scope INTEGER NOT NULL,
+    key TEXT NOT NULL,
+    state BLOB NOT NULL,
+    PRIMARY KEY (scope, key)
+) STRICT, WITHOUT ROWID;
+
+-- An entry may be what facts of several memories rest on.
+CREATE INDEX fact_entries_by_entry ON fact_entries (entry);
+";
+
 /// Looks before anything is written: a foreign file must stay as it is.
 pub(super) fn refuse_what_is_not_ours(connection: &Connection, path: &Path) -> Result<()> {
     // One view of the file: another host may be making the tables meanwhile, and
@@ -289,6 +339,16 @@ pub(super) fn migrate(connection: &Connection, path: &Path) -> Result<()> {
     if pragma::<i32>(connection, "user_version")? == KNOWN as i32 {
         return Ok(());
     }
+    // A table that others refer to cannot be made anew while that is watched, and
+    // within a transaction it cannot be said not to watch.
+    let watched: bool = pragma(connection, "foreign_keys")?;
+    connection.pragma_update(None, "foreign_keys", false)?;
+    let migrated = carry_out_missing(connection, path);
+    connection.pragma_update(None, "foreign_keys", watched)?;
+    migrated
+}
+
+fn carry_out_missing(connection: &Connection, path: &Path) -> Result<()> {
     let transaction =
         rusqlite::Transaction::new_unchecked(connection, TransactionBehavior::Immediate)?;
     let version: i32 = pragma(&transaction, "user_version")?;
@@ -382,5 +442,46 @@ mod tests {
             let now: u32 = pragma(&connection, "user_version").unwrap();
             assert_eq!(now, KNOWN);
         }
+    }
+
+    #[test]
+    fn what_refers_to_a_resource_still_does_after_the_table_of_them_was_made_anew() {
+        let connection = of_version(6);
+        connection
+            .pragma_update(None, "foreign_keys", true)
+            .unwrap();
+        connection
+            .execute_batch(
+                "INSERT INTO scopes (id, resource, team, next_fact) VALUES (3, 'jordan', 'acme', 7);
+                 INSERT INTO working VALUES (3, 'plan', 1, '1');
+                 INSERT INTO compactions VALUES (3, 5);",
+            )
+            .unwrap();
+        migrate(&connection, Path::new("keepsake.db")).unwrap();
+        let kept: (String, String, String, i64, i64) = connection
+            .query_row(
+                "SELECT s.resource, s.team, s.fork, s.next_fact, c.next_fact FROM working w
+                 JOIN scopes s ON s.id = w.scope JOIN compactions c ON c.scope = s.id",
+                [],
+                |row| {
+                    Ok((
+                        row.get(0)?,
+                        row.get(1)?,
+                        row.get(2)?,
+                        row.get(3)?,
+                        row.get(4)?,
+                    ))
+                },
+            )
+            .unwrap();
+        assert_eq!(kept, ("jordan".into(), "acme".into(), String::new(), 7, 5));
+        // Watched again, and by the new table.
+        assert!(connection.execute("DELETE FROM scopes", []).is_err());
+        let broken = connection
+            .prepare("PRAGMA foreign_key_check")
+            .unwrap()
+            .exists([])
+            .unwrap();
+        assert!(!broken);
     }
 }

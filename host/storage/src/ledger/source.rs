@@ -9,7 +9,7 @@ use serde_json::Value;
 use super::erase::{self, Erasures};
 use super::form::{self, Hash, Header};
 use crate::Result;
-use crate::scope::{self, ScopeId};
+use crate::scope::{self, Reach, ScopeId};
 
 /// How far an entry can be trusted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, serde::Serialize)]
@@ -53,12 +53,12 @@ struct Known {
 }
 
 impl Chains {
-    /// The state of `entry` as a source within one of `scopes`.
+    /// The state of `entry` as a source within what one of `scopes` reaches.
     pub(crate) fn state(
         &mut self,
         connection: &Connection,
         entry: &EntryRef,
-        scopes: &[ScopeId],
+        scopes: &[Reach],
     ) -> Result<SourceState> {
         if !self.sessions.contains_key(&entry.session) {
             let chain = Chain::begin(connection, &entry.session)?;
@@ -94,19 +94,21 @@ impl Chain {
         &mut self,
         connection: &Connection,
         entry: &EntryRef,
-        scopes: &[ScopeId],
+        scopes: &[Reach],
         erasures: &mut Erasures,
     ) -> Result<SourceState> {
         let (Self::Known(session), Ok(place)) = (self, i64::try_from(entry.index)) else {
             return Ok(SourceState::Dangling);
         };
-        let there = connection
-            .prepare_cached("SELECT 1 FROM entries WHERE session = ?1 AND place = ?2")?
-            .exists(params![session.number, place])?;
-        if !there {
+        let number: Option<i64> = connection
+            .prepare_cached("SELECT number FROM entries WHERE session = ?1 AND place = ?2")?
+            .query_row(params![session.number, place], |row| row.get(0))
+            .optional()?;
+        let Some(number) = number else {
             return Ok(SourceState::Dangling);
-        }
-        if !scopes.contains(&session.scope) {
+        };
+        let reached = |reach: &Reach| reach.scope == session.scope && number <= reach.last_entry;
+        if !scopes.iter().any(reached) {
             return Ok(SourceState::ForeignScope);
         }
         if !session.owner_holds {
@@ -268,6 +270,7 @@ pub(super) fn owner_holds(connection: &Connection, number: i64, owner: ScopeId) 
     Ok(beginning(connection, number)?.is_some_and(|payload| {
         payload["resource"].as_str() == Some(resource.resource.as_str())
             && payload["team"].as_str() == resource.team.as_deref()
+            && payload["fork"].as_str() == resource.fork.as_deref()
     }))
 }
 

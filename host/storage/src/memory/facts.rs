@@ -8,7 +8,7 @@ use uuid::Uuid;
 use super::model::{Fact, FactFlags, FactPage, Verification};
 use super::{Memory, View, check_page, position, postings, summaries};
 use crate::ledger::{self, Chains, Kind, SourceState};
-use crate::scope::{self, ScopeId};
+use crate::scope::{self, Reach, ScopeId};
 use crate::{Result, StorageError, json};
 
 impl View {
@@ -135,6 +135,8 @@ pub(super) fn check_forgotten(ids: &[String]) -> Result<()> {
 pub(super) struct Loader<'a> {
     connection: &'a Connection,
     scope: ScopeId,
+    /// Found out with the first source.
+    lineage: Option<Vec<Reach>>,
     chains: Chains,
 }
 
@@ -143,6 +145,7 @@ impl<'a> Loader<'a> {
         Self {
             connection,
             scope,
+            lineage: None,
             chains: Chains::default(),
         }
     }
@@ -187,7 +190,13 @@ impl<'a> Loader<'a> {
     }
 
     fn source_state(&mut self, source: &EntryRef, scope: Option<ScopeId>) -> Result<Verification> {
-        let scopes = [self.scope, scope.unwrap_or(self.scope)];
+        let lineage = match self.lineage.take() {
+            Some(lineage) => lineage,
+            None => scope::lineage(self.connection, self.scope)?,
+        };
+        let mut scopes = lineage.clone();
+        scopes.extend(scope.map(Reach::whole));
+        self.lineage = Some(lineage);
         Ok(match self.chains.state(self.connection, source, &scopes)? {
             SourceState::Verified => Verification::Verified,
             SourceState::Dangling => Verification::Dangling,
@@ -236,9 +245,8 @@ impl<'a> Loader<'a> {
     }
 
     fn is_intact(&mut self, said: &FactEntry) -> Result<bool> {
-        let state = self
-            .chains
-            .state(self.connection, &said.entry, &[said.scope])?;
+        let scopes = [Reach::whole(said.scope)];
+        let state = self.chains.state(self.connection, &said.entry, &scopes)?;
         Ok(state == SourceState::Verified)
     }
 }
@@ -379,7 +387,8 @@ pub(super) fn number(connection: &Connection, scope: ScopeId, id: &str) -> Resul
         .optional()?)
 }
 
-/// Deletes a fact. Answers with the numbers of the entries that quote it.
+/// Deletes a fact. Answers with the numbers of the entries that quote it and that
+/// no other memory's fact, a fork's or its parent's, rests on.
 pub(super) fn delete(connection: &Connection, scope: ScopeId, number: i64) -> Result<Vec<i64>> {
     let (content, length): (String, u64) = connection
         .prepare_cached("SELECT content, words FROM facts WHERE number = ?1")?
@@ -394,8 +403,21 @@ pub(super) fn delete(connection: &Connection, scope: ScopeId, number: i64) -> Re
     let entries = connection
         .prepare_cached("DELETE FROM fact_entries WHERE fact = ?1 RETURNING entry")?
         .query_map([number], |row| row.get(0))?
-        .collect::<rusqlite::Result<_>>()?;
-    Ok(entries)
+        .collect::<rusqlite::Result<Vec<i64>>>()?;
+    let (from, to) = scope::fact_range(scope);
+    // Nothing rests on an entry that held a fact back.
+    let mut rests = connection.prepare_cached(
+        "SELECT 1 FROM fact_entries l JOIN entries e ON e.number = l.entry
+         WHERE l.entry = ?1 AND l.fact NOT BETWEEN ?2 AND ?3 AND e.kind <> ?4",
+    )?;
+    let held_back = Kind::FactHeldBack.name();
+    let mut free = Vec::with_capacity(entries.len());
+    for entry in entries {
+        if !rests.exists(params![entry, from, to, held_back])? {
+            free.push(entry);
+        }
+    }
+    Ok(free)
 }
 
 /// The numbers of the newest current facts before one, newest first.

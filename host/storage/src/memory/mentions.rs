@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use super::facts::{self, check_forgotten};
 use super::{Change, Memory};
 use crate::ledger::{self, Kind};
-use crate::scope::{self, ScopeId};
+use crate::scope::ScopeId;
 use crate::{Result, StorageError};
 
 impl Memory {
@@ -64,16 +64,15 @@ fn mentioning(connection: &Connection, scope: ScopeId, text: &str) -> Result<Vec
     let inner = quoted.get(1..quoted.len() - 1).ok_or_else(|| {
         StorageError::Internal("a JSON text is shorter than its quotes".to_owned())
     })?;
-    let (from, to) = scope::fact_range(scope);
     let mut statement = connection.prepare_cached(
         "SELECT number FROM entries
          WHERE scope = ?1 AND place > 0 AND kind <> ?3 AND instr(payload, ?2) > 0
-            AND number NOT IN (SELECT entry FROM fact_entries WHERE fact BETWEEN ?4 AND ?5)
+            AND NOT EXISTS (SELECT 1 FROM fact_entries WHERE entry = entries.number)
          ORDER BY number",
     )?;
-    let numbers = statement.query_map(
-        params![scope, inner, Kind::PayloadErased.name(), from, to],
-        |row| row.get(0),
-    )?;
+    let numbers = statement
+        .query_map(params![scope, inner, Kind::PayloadErased.name()], |row| {
+            row.get(0)
+        })?;
     Ok(numbers.collect::<rusqlite::Result<_>>()?)
 }

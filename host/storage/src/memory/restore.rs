@@ -277,7 +277,7 @@ fn origin<'a>(change: &Change<'_>, fact: &'a NewFact, chains: &mut Chains) -> Re
         extras: fact.extras.clone(),
     };
     if let Some(source) = origin.source
-        && chains.state(change.connection, source, &[change.scope])? == SourceState::ForeignScope
+        && is_foreign(change, source, chains)?
     {
         origin
             .extras
@@ -286,6 +286,13 @@ fn origin<'a>(change: &Change<'_>, fact: &'a NewFact, chains: &mut Chains) -> Re
         origin.source = None;
     }
     Ok(origin)
+}
+
+/// Whether an entry is in another memory's sessions.
+fn is_foreign(change: &Change<'_>, source: &EntryRef, chains: &mut Chains) -> Result<bool> {
+    let lineage = scope::lineage(change.connection, change.scope)?;
+    let state = chains.state(change.connection, source, &lineage)?;
+    Ok(state == SourceState::ForeignScope)
 }
 
 /// Notes that a fact is a summary, with its further sources but those that are
@@ -306,8 +313,7 @@ fn note_summary(
          VALUES (?1, ?2, ?3, unhex(?4), ?5)",
     )?;
     for source in &one.further_sources {
-        let state = chains.state(change.connection, source, &[change.scope])?;
-        if state != SourceState::ForeignScope {
+        if !is_foreign(change, source, chains)? {
             note.execute(params![
                 number,
                 source.session,

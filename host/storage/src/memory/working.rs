@@ -166,28 +166,9 @@ impl Memory {
         self.write(move |change| {
             let mut profile = profile(change.connection, change.scope)?;
             json::merge_patch(&mut profile, &patch);
-            let value = Value::Object(profile);
-            if let Some(check) = check {
-                check(&value).map_err(|reason| {
-                    StorageError::Invalid(format!("the profile was not changed: {reason}"))
-                })?;
-            }
-            let text = checked_value(&value)?;
-            change
-                .connection
-                .prepare_cached(
-                    "INSERT INTO profiles (scope, updated_at, value) VALUES (?1, ?2, ?3)
-                     ON CONFLICT (scope) DO UPDATE SET
-                        updated_at = excluded.updated_at, value = excluded.value",
-                )?
-                .execute(params![change.scope, now(), text])?;
+            put_profile(change, &profile, check.as_ref())?;
             change.record(&Kind::ProfileUpdated, json!({ "patch": patch }))?;
-            match value {
-                Value::Object(profile) => Ok(profile),
-                _ => Err(StorageError::Internal(
-                    "a profile ceased to be an object".to_owned(),
-                )),
-            }
+            Ok(profile)
         })
         .await
     }
@@ -246,7 +227,8 @@ fn stored(text: &str, key: &str) -> Result<Value> {
     json::stored(text, &format!("the value under `{key}`"))
 }
 
-fn get(connection: &Connection, scope: ScopeId, key: &str) -> Result<Option<String>> {
+/// The text of the value under a key.
+pub(super) fn get(connection: &Connection, scope: ScopeId, key: &str) -> Result<Option<String>> {
     Ok(connection
         .prepare_cached("SELECT value FROM working WHERE scope = ?1 AND key = ?2")?
         .query_row(params![scope, key], |row| row.get(0))
@@ -332,6 +314,30 @@ fn list(
         items.push((key, value));
     }
     Ok(WorkingPage { items, next: None })
+}
+
+/// Stores a profile that `check` accepts.
+pub(super) fn put_profile(
+    change: &Change<'_>,
+    profile: &Map<String, Value>,
+    check: Option<&ProfileCheck>,
+) -> Result<()> {
+    let value = Value::Object(profile.clone());
+    if let Some(check) = check {
+        check(&value).map_err(|reason| {
+            StorageError::Invalid(format!("the profile was not changed: {reason}"))
+        })?;
+    }
+    let text = checked_value(&value)?;
+    change
+        .connection
+        .prepare_cached(
+            "INSERT INTO profiles (scope, updated_at, value) VALUES (?1, ?2, ?3)
+             ON CONFLICT (scope) DO UPDATE SET
+                updated_at = excluded.updated_at, value = excluded.value",
+        )?
+        .execute(params![change.scope, now(), text])?;
+    Ok(())
 }
 
 /// The profile within a transaction.

@@ -45,13 +45,17 @@ impl TestFile {
 
     /// A new session and the memory of its resource.
     pub(crate) async fn memory(&self, name: &str) -> Memory {
-        let resource = resource(name);
+        self.session_of(&resource(name)).await
+    }
+
+    /// As [`TestFile::memory`], for a resource that may have a team or be a fork.
+    pub(crate) async fn session_of(&self, resource: &ResourceRef) -> Memory {
         let session = self
             .database
             .begin_session(BeginSession::new(resource.clone(), "support"))
             .await
             .unwrap();
-        self.database.memory(&resource, &session.id).await.unwrap()
+        self.database.memory(resource, &session.id).await.unwrap()
     }
 
     /// A session with a given id and some commands in it.

@@ -1,6 +1,6 @@
 //! Recall against plain calculations over all facts, and what must come first.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use keepsake_storage::{FactVectors, Memory, NewFact, QueryVector, RecallMode, RecallOptions};
 
@@ -245,4 +245,159 @@ async fn the_turn_after_a_question_answers_it() {
         .map(|found| found.fact.content.as_str())
         .collect();
     assert!(first.contains(&turns[3]), "{first:?}");
+}
+
+/// A memory as a plain map would have it: values by key, and texts.
+#[derive(Clone, Debug, Default, PartialEq)]
+struct Plain {
+    values: BTreeMap<String, u64>,
+    texts: BTreeSet<String>,
+}
+
+impl Plain {
+    async fn of(memory: &Memory) -> Self {
+        let values = memory.list(None, 1_000).await.unwrap().items;
+        let facts = memory.list_facts(None, 1_000).await.unwrap().facts;
+        Self {
+            values: values
+                .into_iter()
+                .map(|(key, value)| (key, value.as_u64().unwrap()))
+                .collect(),
+            texts: facts.into_iter().map(|fact| fact.content).collect(),
+        }
+    }
+
+    /// What a merge of `fork` makes of this, where `base` is what both were; and how
+    /// much is in conflict.
+    fn merged(&self, base: &Self, fork: &Self) -> (Self, usize) {
+        let mut merged = self.clone();
+        let mut conflicts = 0;
+        let keys = base.values.keys().chain(fork.values.keys());
+        for key in keys.collect::<BTreeSet<_>>() {
+            let (was, ours, theirs) = (
+                base.values.get(key),
+                fork.values.get(key),
+                self.values.get(key),
+            );
+            if ours == was || ours == theirs {
+                continue;
+            }
+            if theirs != was {
+                conflicts += 1;
+                continue;
+            }
+            match ours {
+                Some(value) => merged.values.insert(key.clone(), *value),
+                None => merged.values.remove(key),
+            };
+        }
+        merged
+            .texts
+            .extend(fork.texts.difference(&base.texts).cloned());
+        for text in base.texts.difference(&fork.texts) {
+            merged.texts.remove(text);
+        }
+        (merged, conflicts)
+    }
+}
+
+/// Does something to a memory, and the same to what it is compared with.
+async fn act(memory: &Memory, plain: &mut Plain, numbers: &mut Numbers, next: &mut u64) {
+    match numbers.below(5) {
+        0 | 1 => {
+            *next += 1;
+            // Texts that have no word in common, so that the gate holds none back.
+            let text = format!("zq{next}x qz{next}y");
+            remember_text(memory, &text).await;
+            plain.texts.insert(text);
+        }
+        2 => {
+            let facts = memory.list_facts(None, 1_000).await.unwrap().facts;
+            if facts.is_empty() {
+                return;
+            }
+            let fact = &facts[numbers.below(facts.len() as u64) as usize];
+            memory.forget(vec![fact.id.clone()]).await.unwrap();
+            plain.texts.remove(&fact.content);
+        }
+        3 => {
+            let (key, value) = (format!("k{}", numbers.below(6)), numbers.below(3));
+            memory.set(&key, value.into()).await.unwrap();
+            plain.values.insert(key, value);
+        }
+        _ => {
+            let key = format!("k{}", numbers.below(6));
+            memory.delete(&key).await.unwrap();
+            plain.values.remove(&key);
+        }
+    }
+}
+
+#[tokio::test]
+async fn forks_and_merges_are_what_plain_maps_give() {
+    for seed in 1..=6 {
+        let mut numbers = Numbers(seed * 7_919);
+        let file = TestFile::new().await;
+        let memory = file.memory("jordan").await;
+        let mut parent = Plain::default();
+        let mut next = 0;
+        for _ in 0..12 {
+            act(&memory, &mut parent, &mut numbers, &mut next).await;
+        }
+        let branch = memory.fork("draft").await.unwrap();
+        let mut fork = parent.clone();
+        let mut base = parent.clone();
+        for round in 0..6 {
+            for _ in 0..numbers.below(12) {
+                if numbers.below(2) == 0 {
+                    act(&memory, &mut parent, &mut numbers, &mut next).await;
+                } else {
+                    act(branch.memory(), &mut fork, &mut numbers, &mut next).await;
+                }
+            }
+            assert_eq!(
+                Plain::of(&memory).await,
+                parent,
+                "seed {seed}, round {round}"
+            );
+            assert_eq!(
+                Plain::of(branch.memory()).await,
+                fork,
+                "seed {seed}, round {round}"
+            );
+            let (merged, conflicts) = parent.merged(&base, &fork);
+            let report = branch.merge(None).await.unwrap();
+            assert_eq!(
+                report.conflicts.len(),
+                conflicts,
+                "seed {seed}, round {round}"
+            );
+            assert_eq!(
+                Plain::of(&memory).await,
+                merged,
+                "seed {seed}, round {round}"
+            );
+            parent = merged;
+            // What both have now is what they are compared with from here on; what is
+            // in conflict is compared as before.
+            for key in base
+                .values
+                .keys()
+                .chain(fork.values.keys())
+                .cloned()
+                .collect::<BTreeSet<_>>()
+            {
+                if fork.values.get(&key) == parent.values.get(&key) {
+                    match fork.values.get(&key) {
+                        Some(value) => base.values.insert(key, *value),
+                        None => base.values.remove(&key),
+                    };
+                }
+            }
+            base.texts.clone_from(&fork.texts);
+        }
+        let check = file.database.check().await.unwrap();
+        assert!(check.sound, "seed {seed}: {:?}", check.damage);
+        file.assert_intact().await;
+    }
 }

@@ -9,6 +9,8 @@ mod erasure;
 mod exact;
 mod facts;
 mod faults;
+mod fork_merging;
+mod forks;
 mod gate;
 mod imports;
 mod index;

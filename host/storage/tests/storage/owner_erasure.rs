@@ -23,7 +23,7 @@ const SECRETS: [&str; 9] = [
 ];
 
 /// Which of the secrets stand in a file of the database.
-fn on_disk(folder: &std::path::Path) -> Vec<&'static str> {
+pub(crate) fn on_disk(folder: &std::path::Path) -> Vec<&'static str> {
     let mut found = Vec::new();
     for entry in std::fs::read_dir(folder).unwrap() {
         let bytes = std::fs::read(entry.unwrap().path()).unwrap();
@@ -37,10 +37,15 @@ fn on_disk(folder: &std::path::Path) -> Vec<&'static str> {
     found
 }
 
-/// Gives a resource some of everything, many times over, so that pages were
-/// split, freed and filled again.
 async fn fill(file: &TestFile, name: &str) -> Memory {
     let memory = file.memory(name).await;
+    fill_memory(file, &memory).await;
+    memory
+}
+
+/// Gives a memory some of everything, many times over, so that pages were
+/// split, freed and filled again.
+pub(crate) async fn fill_memory(file: &TestFile, memory: &Memory) {
     for round in 0..30 {
         let session = memory.session_id();
         file.database
@@ -86,7 +91,6 @@ async fn fill(file: &TestFile, name: &str) -> Memory {
         .update_profile(json!({ "name": "marmalade-profile" }), None)
         .await
         .unwrap();
-    memory
 }
 
 #[tokio::test]

@@ -216,6 +216,7 @@ async fn a_resource_that_was_put_together_by_hand_is_checked() {
     let hand_made = |name: &str, team: Option<&str>| ResourceRef {
         resource: name.to_owned(),
         team: team.map(str::to_owned),
+        fork: None,
     };
     for wrong in [
         hand_made("", None),

@@ -5,7 +5,7 @@ use keepsake_storage::{FactVectors, Memory, NewFact, QueryVector, RecallMode, Re
 use crate::common::{TestFile, assert_invalid, assert_limit, remember_text};
 use crate::recall::{by, by_words, texts};
 
-fn vectors(model: &str, vectors: &[&[f32]]) -> FactVectors {
+pub(crate) fn vectors(model: &str, vectors: &[&[f32]]) -> FactVectors {
     FactVectors {
         model: model.to_owned(),
         dimensions: vectors.first().map_or(0, |first| first.len() as u32),

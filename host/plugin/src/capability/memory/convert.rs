@@ -5,8 +5,8 @@ use keepsake_types::limits;
 use serde_json::{Map, Value, json};
 
 use crate::bindings::agent::keepsake::host::memory::{
-    CompactOptions, Episode, EpisodeOptions, EpisodePage, Fact, Layer, NewFact, Outcome,
-    RecallMode, RecallOptions, Recalled, Recollection, Remembered, Score, SnippetOptions,
+    CompactOptions, Episode, EpisodeNode, EpisodeOptions, EpisodePage, Fact, Layer, NewFact,
+    Outcome, RecallMode, RecallOptions, Recalled, Recollection, Remembered, Score, SnippetOptions,
     Verification,
 };
 use crate::bindings::agent::keepsake::host::types::Error;
@@ -102,6 +102,7 @@ pub(super) fn episode_options(options: EpisodeOptions) -> storage::EpisodeOption
         since: options.since,
         until: options.until,
         session: options.session,
+        lineage: options.lineage,
     }
 }
 
@@ -195,25 +196,41 @@ impl From<storage::Recollection> for Recollection {
     }
 }
 
+impl From<storage::Entry> for Episode {
+    fn from(entry: storage::Entry) -> Self {
+        Self {
+            entry: entry.entry_ref().into(),
+            at: entry.at,
+            kind: entry.kind.name().to_owned(),
+            // What was erased leaves an empty object.
+            payload: entry
+                .payload
+                .map_or_else(|| "{}".to_owned(), |payload| payload.to_string()),
+        }
+    }
+}
+
 impl From<storage::EpisodePage> for EpisodePage {
     fn from(page: storage::EpisodePage) -> Self {
         Self {
-            episodes: page
-                .episodes
-                .into_iter()
-                .map(|entry| Episode {
-                    entry: entry.entry_ref().into(),
-                    at: entry.at,
-                    kind: entry.kind.name().to_owned(),
-                    // What was erased leaves an empty object.
-                    payload: entry
-                        .payload
-                        .map_or_else(|| "{}".to_owned(), |payload| payload.to_string()),
-                })
-                .collect(),
+            episodes: page.episodes.into_iter().map(Episode::from).collect(),
             next: page.next,
         }
     }
+}
+
+/// A tree as a list whose nodes name each other by their places.
+pub(super) fn episode_nodes(nodes: Vec<storage::EpisodeNode>) -> Vec<EpisodeNode> {
+    let place = |place: usize| u32::try_from(place).unwrap_or(u32::MAX);
+    let nodes = nodes.into_iter().enumerate();
+    nodes
+        .map(|(number, node)| EpisodeNode {
+            node: place(number),
+            parent: node.parent.map(place),
+            session: node.session,
+            episodes: node.episodes.into_iter().map(Episode::from).collect(),
+        })
+        .collect()
 }
 
 #[cfg(test)]

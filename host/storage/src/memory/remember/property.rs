@@ -118,6 +118,31 @@ impl Property {
             .exists(params![s1, s2, s3, s4, a1, a2, a3, a4, from, to, at])?)
     }
 
+    /// The values that hold at some time from `since` until before `until`.
+    pub(in crate::memory) fn holding(
+        &self,
+        connection: &Connection,
+        scope: ScopeId,
+        since: i64,
+        until: Option<i64>,
+    ) -> Result<Vec<i64>> {
+        let (from, to) = scope::fact_range(scope);
+        let mut statement = connection.prepare_cached(concat!(
+            "SELECT number FROM facts WHERE ",
+            of_property!(),
+            " AND (valid_until IS NULL OR valid_until > ?11 AND valid_until > valid_from)
+              AND (?12 IS NULL OR valid_from < ?12)
+              ORDER BY number"
+        ))?;
+        let [s1, s2, s3, s4] = &self.subject;
+        let [a1, a2, a3, a4] = &self.attribute;
+        let numbers = statement.query_map(
+            params![s1, s2, s3, s4, a1, a2, a3, a4, from, to, since, until],
+            |row| row.get(0),
+        )?;
+        Ok(numbers.collect::<rusqlite::Result<_>>()?)
+    }
+
     /// Whether another value begins to hold after `since` and before `until`.
     pub(super) fn begins_between(
         &self,

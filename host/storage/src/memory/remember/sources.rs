@@ -1,10 +1,11 @@
 //! Whether the entries that facts name as their sources are what they claim.
 
 use keepsake_types::EntryRef;
+use rusqlite::Connection;
 
 use super::super::Change;
 use crate::ledger::{self, Chains, SourceState};
-use crate::scope::ScopeId;
+use crate::scope::{self, Reach, ScopeId};
 use crate::{Result, StorageError};
 
 /// A source that was found to be what it claims, with its hash.
@@ -31,6 +32,7 @@ pub(super) fn check_sources<'f>(
     order.sort_by(|(left, _), (right, _)| {
         (&left.session, left.index).cmp(&(&right.session, right.index))
     });
+    let lineage = scope::lineage(change.connection, change.scope)?;
     let mut chains = Chains::default();
     let mut read: Option<ledger::Entry> = None;
     for (source, place) in order {
@@ -43,13 +45,11 @@ pub(super) fn check_sources<'f>(
             ))
         };
         let own = source.session == change.session.id;
-        // A session may learn for its team's memory from what it did itself.
-        let scope = if own {
-            change.session.session_scope
-        } else {
-            change.scope
-        };
-        match chains.state(change.connection, source, &[scope])? {
+        // A session may learn for its team's memory, or for a fork of its own, from
+        // what it did itself.
+        let of_session = [Reach::whole(change.session.session_scope)];
+        let reach = if own { &of_session[..] } else { &lineage[..] };
+        match chains.state(change.connection, source, reach)? {
             SourceState::Verified => {}
             // The same words, so that nothing is said about other memories.
             SourceState::Dangling | SourceState::ForeignScope => {
@@ -84,8 +84,15 @@ pub(super) fn check_sources<'f>(
             session: entry.session.clone(),
             index: entry.index,
             hash: entry.hash.clone(),
-            scope,
+            scope: owner(change.connection, &entry.session)?,
         });
     }
     Ok(sources)
+}
+
+/// The scope of a session that is there.
+fn owner(connection: &Connection, session: &str) -> Result<ScopeId> {
+    Ok(connection
+        .prepare_cached("SELECT scope FROM sessions WHERE id = ?1")?
+        .query_row([session], |row| row.get(0))?)
 }
