@@ -4,6 +4,7 @@
 
 mod conversations;
 mod facts;
+mod forks;
 mod guide;
 mod history;
 mod keeping;
@@ -28,7 +29,7 @@ keepsake_sdk::register_summarizer!(MemoryTour);
 type Section = fn(&Session, &mut Guide<'_>) -> Result<()>;
 
 /// The parts by their names, in their order.
-const SECTIONS: [(&str, Section); 10] = [
+const SECTIONS: [(&str, Section); 11] = [
     ("working", working::values),
     ("profile", working::profile),
     ("facts", facts::gate),
@@ -38,6 +39,7 @@ const SECTIONS: [(&str, Section); 10] = [
     ("conversations", conversations::conversations),
     ("layers", layers::layers),
     ("prompts", prompts::prompts),
+    ("forks", forks::forks),
     ("keeping", keeping::keeping),
 ];
 
