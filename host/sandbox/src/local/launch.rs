@@ -21,7 +21,7 @@ use uuid::Uuid;
 use self::begin::{Failure, begin};
 use self::bounds::within;
 use self::inherit::inherit_only;
-use self::pipes::{NO_PIPE, Run, feed, give_stdin, make_run, pipe, read_rest};
+use self::pipes::{NO_PIPE, Report, Run, feed, give_stdin, make_run, pipe};
 use super::bubblewrap::{Bubblewrap, Plan, RUN, SEARCH_PATH, WRAPPER, in_memory};
 use super::home::Home;
 use super::spawner::Spawner;
@@ -57,8 +57,8 @@ pub(super) struct Launched {
 enum Kind {
     Isolated {
         /// Where bubblewrap tells the command's code.
-        status: Receiver,
-        report: Receiver,
+        status: Report,
+        report: Report,
         /// Held so that the pipe has no end before the command has one.
         _stderr: Sender,
         _run: Run,
@@ -127,7 +127,8 @@ pub(super) async fn isolated(job: Job<'_>, bubblewrap: &Bubblewrap) -> Result<Be
     program.env_clear();
     let child = job.spawner.spawn(program).await?;
 
-    let begun = begin(&job, child, &status, &report, go, open_files);
+    let (mut status, mut report) = (Report::new(status), Report::new(report));
+    let begun = begin(&job, child, &mut status, &mut report, go, open_files);
     let (child, first, pinned) = match timeout(STARTUP, begun).await {
         Ok(Ok(begun)) => begun,
         Ok(Err(Failure::Words(words))) if words.trim() == "directory" => {
@@ -268,10 +269,10 @@ impl Launched {
                         tracing::warn!(process = self.first, "a sandbox's processes do not end");
                     }
                 }
-                let told = read_rest(&status);
+                let told = status.whole();
                 Told::Isolated {
                     code: told.lines().find_map(|line| field(line, "exit-code")),
-                    report: read_rest(&report),
+                    report: report.whole(),
                 }
             }
         }

@@ -3,10 +3,9 @@
 use std::os::fd::OwnedFd;
 
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
-use tokio::net::unix::pipe::Receiver;
 use tokio::process::Child;
 
-use super::pipes::{read_until, words};
+use super::pipes::Report;
 use super::{Job, bounds, field};
 use crate::SandboxError;
 
@@ -27,18 +26,19 @@ pub(super) enum Failure {
 pub(super) async fn begin(
     job: &Job<'_>,
     mut child: Child,
-    status: &Receiver,
-    report: &Receiver,
+    status: &mut Report,
+    report: &mut Report,
     go: OwnedFd,
     open_files: u64,
 ) -> Result<(Child, i32, Option<OwnedFd>), Failure> {
-    let told = read_until(status, |text| text.contains('\n'))
+    let told = status
+        .until(|text| text.contains('\n'))
         .await
         .map_err(|error| {
             Failure::Told(SandboxError::io("cannot read bubblewrap's status")(error))
         })?;
     let Some(first) = told.lines().find_map(|line| field(line, "child-pid")) else {
-        return Err(Failure::Words(words(report).await));
+        return Err(Failure::Words(report.words().await));
     };
     let process = Pid::from_raw(first)
         .ok_or_else(|| Failure::Words(format!("it told `{}`", told.escape_debug())))?;
@@ -50,7 +50,7 @@ pub(super) async fn begin(
         // It may have failed by itself in the meantime, and says why. If it
         // has not, it waits to be let go on, and would do so for ever.
         let _ = child.start_kill();
-        let said = words(report).await;
+        let said = report.words().await;
         return Err(if said.is_empty() {
             Failure::Told(SandboxError::errno("cannot limit what a command may use")(
                 error,
@@ -61,12 +61,15 @@ pub(super) async fn begin(
     }
     rustix::io::write(&go, b"g")
         .map_err(|error| Failure::Told(SandboxError::errno("cannot start the command")(error)))?;
-    let said = read_until(report, |text| {
-        text.lines()
-            .any(|line| line == "started" || line == "directory")
-    })
-    .await
-    .map_err(|error| Failure::Told(SandboxError::io("cannot read bubblewrap's report")(error)))?;
+    let said = report
+        .until(|text| {
+            text.lines()
+                .any(|line| line == "started" || line == "directory")
+        })
+        .await
+        .map_err(|error| {
+            Failure::Told(SandboxError::io("cannot read bubblewrap's report")(error))
+        })?;
     if said.lines().any(|line| line == "started") {
         Ok((child, first, pinned))
     } else {

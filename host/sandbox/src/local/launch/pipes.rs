@@ -109,43 +109,90 @@ pub(super) fn feed(pipe: Option<Sender>, content: Option<Vec<u8>>) {
     });
 }
 
-/// Reads until the text is complete, the pipe ends, or there is too much.
-pub(super) async fn read_until(
-    pipe: &Receiver,
-    complete: impl Fn(&str) -> bool,
-) -> io::Result<String> {
-    let mut read = Vec::new();
-    loop {
-        pipe.readable().await?;
+/// What bubblewrap or the wrapper writes about a command. All of it is kept:
+/// one look may bring the beginning and the end of a short command at once.
+pub(super) struct Report {
+    pipe: Receiver,
+    read: Vec<u8>,
+}
+
+impl Report {
+    pub(super) fn new(pipe: Receiver) -> Self {
+        Self {
+            pipe,
+            read: Vec::new(),
+        }
+    }
+
+    /// What was read so far.
+    pub(super) fn text(&self) -> String {
+        String::from_utf8_lossy(&self.read).into_owned()
+    }
+
+    /// Reads until the text is complete, the pipe ends, or there is too much.
+    pub(super) async fn until(&mut self, complete: impl Fn(&str) -> bool) -> io::Result<String> {
+        while self.read.len() <= REPORT_BYTES && !complete(&self.text()) {
+            self.pipe.readable().await?;
+            let mut buffer = [0; 1024];
+            match self.pipe.try_read(&mut buffer) {
+                Ok(0) => break,
+                Ok(count) => self.read.extend_from_slice(&buffer[..count]),
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(self.text())
+    }
+
+    /// All that was written, by writers that are dead. The pipe is asked
+    /// itself: the runtime may not yet know that there is more to read.
+    pub(super) fn whole(mut self) -> String {
         let mut buffer = [0; 1024];
-        match pipe.try_read(&mut buffer) {
-            Ok(0) => break,
-            Ok(count) => read.extend_from_slice(&buffer[..count]),
-            Err(error) if error.kind() == io::ErrorKind::WouldBlock => continue,
-            Err(error) => return Err(error),
+        while self.read.len() <= REPORT_BYTES {
+            match rustix::io::read(&self.pipe, &mut buffer) {
+                Ok(count @ 1..) => self.read.extend_from_slice(&buffer[..count]),
+                Err(rustix::io::Errno::INTR) => {}
+                Ok(0) | Err(_) => break,
+            }
         }
-        if read.len() > REPORT_BYTES || complete(&String::from_utf8_lossy(&read)) {
-            break;
-        }
+        self.text()
     }
-    Ok(String::from_utf8_lossy(&read).into_owned())
+
+    /// What was said before it failed.
+    pub(super) async fn words(&mut self) -> String {
+        // What could not be read is one more word that is missing.
+        let _ = self.until(|_| false).await;
+        self.text()
+    }
 }
 
-/// What is in a pipe whose writers are dead.
-pub(super) fn read_rest(pipe: &Receiver) -> String {
-    let mut read = vec![0; REPORT_BYTES];
-    let mut length = 0;
-    while length < read.len() {
-        match pipe.try_read(&mut read[length..]) {
-            Ok(0) | Err(_) => break,
-            Ok(count) => length += count,
-        }
-    }
-    read.truncate(length);
-    String::from_utf8_lossy(&read).into_owned()
-}
+#[cfg(test)]
+mod tests {
+    use super::*;
 
-/// What bubblewrap said before it failed.
-pub(super) async fn words(report: &Receiver) -> String {
-    read_until(report, |_| false).await.unwrap_or_default()
+    fn report() -> (Report, OwnedFd) {
+        let (outer, inner) = pipe_with(PipeFlags::CLOEXEC).unwrap();
+        (Report::new(Receiver::from_owned_fd(outer).unwrap()), inner)
+    }
+
+    #[tokio::test]
+    async fn what_came_with_the_beginning_is_told_at_the_end() {
+        let (mut report, writer) = report();
+        rustix::io::write(&writer, b"started\nUser defined signal 1\n").unwrap();
+        let started = report.until(|text| text.contains("started\n")).await;
+        assert!(started.unwrap().contains("started"));
+        rustix::io::write(&writer, b"ended\n").unwrap();
+        drop(writer);
+        assert_eq!(report.whole(), "started\nUser defined signal 1\nended\n");
+    }
+
+    #[tokio::test]
+    async fn the_end_is_read_before_the_runtime_knows_of_it() {
+        let (mut report, writer) = report();
+        rustix::io::write(&writer, b"started\n").unwrap();
+        report.until(|text| text.contains('\n')).await.unwrap();
+        // No await from here on, so that the runtime cannot learn of more.
+        rustix::io::write(&writer, b"ended\n").unwrap();
+        assert_eq!(report.whole(), "started\nended\n");
+    }
 }
