@@ -14,7 +14,7 @@ use crate::memory::{
 };
 use crate::model::{Delta, ModelInfo, Request, Response};
 use crate::sandbox::{Checkpoint, Command, ExecEvent, ExecResult, FileInfo, Metrics};
-use crate::session::SessionInfo;
+use crate::session::{Exchange, SessionInfo};
 use crate::wit::{agents, embeddings, log, memory, model, sandbox, session, types};
 
 /// What providers import. Apart from [`AgentHost`], so that a provider's
@@ -47,6 +47,10 @@ impl Surroundings for AgentHost {
 impl Host for AgentHost {
     fn info(&self) -> SessionInfo {
         session::info()
+    }
+
+    fn exchanges(&self, before: Option<u32>, limit: u32) -> Result<Vec<Exchange>> {
+        Ok(session::exchanges(before, limit)?)
     }
 
     fn open_scope(&self) -> Result<Box<dyn ScopeHost>> {

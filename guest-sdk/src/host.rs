@@ -12,7 +12,7 @@ use crate::memory::{
 };
 use crate::model::{Delta, ModelInfo, Request, Response};
 use crate::sandbox::{Checkpoint, Command, ExecEvent, ExecResult, FileInfo, Metrics};
-use crate::session::SessionInfo;
+use crate::session::{Exchange, SessionInfo};
 use crate::wit;
 
 /// What every plugin may ask for.
@@ -29,6 +29,7 @@ pub(crate) trait Surroundings {
 /// What an agent may ask for besides.
 pub(crate) trait Host: Surroundings {
     fn info(&self) -> SessionInfo;
+    fn exchanges(&self, before: Option<u32>, limit: u32) -> Result<Vec<Exchange>>;
     fn open_scope(&self) -> Result<Box<dyn ScopeHost>>;
     fn open_account_scope(&self) -> Result<Option<Box<dyn ScopeHost>>>;
     fn open_team_scope(&self) -> Result<Option<Box<dyn ScopeHost>>>;

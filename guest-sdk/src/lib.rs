@@ -8,6 +8,7 @@ pub mod children;
 #[cfg(target_arch = "wasm32")]
 mod component;
 mod context;
+mod conversation;
 pub mod embeddings;
 mod error;
 #[cfg(target_arch = "wasm32")]
@@ -33,6 +34,7 @@ pub use agent_loop::{
     TOOL_OUTPUT_BYTES,
 };
 pub use context::Context;
+pub use conversation::{CONVERSATION_BYTES, Conversation, SUMMARY_BYTES};
 pub use error::{Error, Result};
 pub use memory_tools::{
     RememberFact, Source, fact_as_json, get_working_memory, memory_tools, recall_facts,
@@ -42,7 +44,7 @@ pub use plugin::{
     Agent, Description, EmbeddingProvider, ModelProvider, Reply, Summarizer, Summary, Turn,
 };
 pub use schemars;
-pub use session::{Session, SessionInfo};
+pub use session::{Exchange, Session, SessionInfo};
 
 /// The version of the WIT package `keepsake:host` that components are built for.
 #[cfg(any(test, target_arch = "wasm32"))]

@@ -6,9 +6,10 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-pub use crate::bindings::agent_plugin::keepsake::host::session::SessionInfo;
+pub use crate::bindings::agent_plugin::keepsake::host::session::{Exchange, SessionInfo};
 use crate::children::Child;
 use crate::context;
+use crate::conversation::{self, Conversation};
 use crate::embeddings::{EmbeddingInfo, Kind};
 use crate::error::Result;
 use crate::host::Host;
@@ -48,6 +49,27 @@ impl Session {
     /// The facts of this turn: ids, the turn's number, the time.
     pub fn info(&self) -> SessionInfo {
         self.host.info()
+    }
+
+    /// What was said in this session before the turn `before`, or before this
+    /// one, newest first; at most `limit` exchanges.
+    ///
+    /// # Errors
+    /// [`Invalid`](crate::Error::Invalid) for a limit of 0,
+    /// [`Limit`](crate::Error::Limit) `page-items` past 1,000.
+    pub fn exchanges(&self, before: Option<u32>, limit: u32) -> Result<Vec<Exchange>> {
+        self.host.exchanges(before, limit)
+    }
+
+    /// What was said before in this session, in at most so many bytes: the
+    /// newest exchanges word for word, and a summary of the older ones, which the
+    /// model is asked for once in a while and which is kept for this session in
+    /// the customer's working memory. Nobody sees it in snippets.
+    ///
+    /// # Errors
+    /// When the record or the memory cannot be reached.
+    pub fn conversation(&self, room: usize) -> Result<Conversation> {
+        conversation::read(self, room)
     }
 
     /// The memory of this session's customer.

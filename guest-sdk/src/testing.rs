@@ -61,7 +61,7 @@ use crate::memory::{Fact, Layer};
 use crate::model::{Answer, ModelInfo, Request, Response, ToolCall};
 use crate::plugin::{Agent, ModelProvider, Reply, Summarizer, Summary, Turn};
 use crate::sandbox::Command;
-use crate::session::{Session, SessionInfo};
+use crate::session::{Exchange, Session, SessionInfo};
 use crate::wit;
 
 use completion::TestCompletion;
@@ -75,6 +75,7 @@ pub use told::Told;
 const RESOURCE: &str = "customer";
 
 type Model = dyn Fn(&Request) -> Result<Answer>;
+type Info = dyn Fn() -> Result<ModelInfo>;
 type Commands = dyn Fn(&Command) -> CommandAnswer;
 type Summarise = dyn Fn(&Session, &[Fact], usize) -> Result<Vec<Summary>>;
 
@@ -106,6 +107,7 @@ struct Shared {
     broken: RefCell<BTreeMap<Part, Error>>,
     answers: RefCell<VecDeque<Result<Response>>>,
     model: RefCell<Option<Box<Model>>>,
+    model_info: RefCell<Option<Box<Info>>>,
     commands: RefCell<Option<Box<Commands>>>,
     summarizer: RefCell<Option<Rc<Summarise>>>,
     requests: RefCell<Vec<Request>>,
@@ -204,6 +206,8 @@ impl Host {
     #[must_use]
     pub fn model<P: ModelProvider>(self) -> Self {
         let context = Context::new(Rc::new(self.clone()));
+        let told = context.clone();
+        *self.shared.model_info.borrow_mut() = Some(Box::new(move || P::info(&told)));
         let ask = move |request: &Request| P::chat(&context, request.clone());
         *self.shared.model.borrow_mut() = Some(Box::new(ask));
         self
@@ -386,6 +390,16 @@ impl HostFunctions for Host {
         }
     }
 
+    fn exchanges(&self, before: Option<u32>, limit: u32) -> Result<Vec<Exchange>> {
+        if limit == 0 {
+            return Err(Error::invalid("a page holds at least 1 item"));
+        }
+        let turn = *self.shared.turn.borrow();
+        let before = before.map_or(turn, |before| before.min(turn));
+        let found = self.shared.store.exchanges(&self.session_id(), before);
+        Ok(found.into_iter().take(limit as usize).collect())
+    }
+
     fn open_scope(&self) -> Result<Box<dyn ScopeHost>> {
         self.works(Part::Memory)?;
         let resource = self.shared.resource.borrow().clone();
@@ -428,7 +442,10 @@ impl HostFunctions for Host {
     }
 
     fn model_info(&self) -> Result<ModelInfo> {
-        Ok(ModelInfo::new("scripted"))
+        match &*self.shared.model_info.borrow() {
+            Some(info) => info(),
+            None => Ok(ModelInfo::new("scripted")),
+        }
     }
 
     fn chat(&self, request: &Request) -> Result<Box<dyn CompletionHost>> {

@@ -8,6 +8,7 @@ mod anthropic;
 mod authoring;
 mod compaction;
 mod configuration;
+mod continuing;
 mod forks;
 mod http_providers;
 mod importing;

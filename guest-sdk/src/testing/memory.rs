@@ -14,6 +14,7 @@ use crate::memory::{
     CompactOptions, Compaction, EntryRef, Episode, EpisodeNode, EpisodePage, Fact, FactPage, Layer,
     NewFact, Outcome, Recollection, Remembered, Verification, WorkingPage,
 };
+use crate::session::Exchange;
 use crate::wit;
 
 /// When a test begins: 2026-01-01. Each event takes a millisecond.
@@ -55,6 +56,34 @@ impl Store {
     pub(super) fn tick(&self) -> u64 {
         self.ticks.set(self.ticks.get() + 1);
         self.now()
+    }
+
+    /// What was said in a session before a turn, newest first.
+    pub(super) fn exchanges(&self, session: &str, before: u32) -> Vec<Exchange> {
+        let entries = self.entries.borrow();
+        let own = entries
+            .iter()
+            .filter(|entry| entry.reference.session == session);
+        let said = |entry: &Entry, kind: &str, member: &str| {
+            let turn = entry.payload["turn"].as_u64()?;
+            let turn = u32::try_from(turn).ok().filter(|turn| *turn < before)?;
+            let text = entry.payload[member].as_str()?;
+            (entry.kind == kind).then(|| (turn, text.to_owned()))
+        };
+        let replies: BTreeMap<u32, String> = own
+            .clone()
+            .filter_map(|entry| said(entry, "turn-completed", "reply"))
+            .collect();
+        let exchanges = own.rev().filter_map(|entry| {
+            let (turn, message) = said(entry, "turn-started", "message")?;
+            Some(Exchange {
+                turn,
+                at: entry.at,
+                message,
+                reply: replies.get(&turn)?.clone(),
+            })
+        });
+        exchanges.collect()
     }
 
     pub(super) fn record(

@@ -1,7 +1,7 @@
 //! Where a session's effects are recorded. Guests cannot reach it: no interface
 //! of the WIT package writes the ledger.
 
-use keepsake_storage::{Database, Kind as EntryKind, StorageError};
+use keepsake_storage::{Database, Exchange, Kind as EntryKind, StorageError};
 use keepsake_types::EntryRef;
 use serde_json::Value;
 
@@ -44,6 +44,16 @@ impl Ledger {
         self.database
             .append_without_waiting(&self.session, kind, payload)
             .await
+    }
+
+    /// What was said in the session before a turn, newest first.
+    pub(crate) async fn exchanges(
+        &self,
+        before: u32,
+        limit: usize,
+    ) -> Result<Vec<Exchange>, StorageError> {
+        let before = u64::from(before);
+        self.database.exchanges(&self.session, before, limit).await
     }
 
     /// The same as [`Ledger::write`], for a capability.

@@ -31,6 +31,8 @@ pub struct ModelInfo {
     pub model: String,
     /// How many tokens a conversation may have, where that is known.
     pub context_tokens: Option<u32>,
+    /// What the provider tells agents besides, a JSON object.
+    pub extras: Option<String>,
 }
 
 /// A model provider that is a plugin.
@@ -60,6 +62,7 @@ impl ModelPlugin {
             info: ModelInfo {
                 model: String::new(),
                 context_tokens: None,
+                extras: None,
             },
             guest: Guest::new(plugin.name(), engine, limits, settings, http),
             pre,
@@ -89,6 +92,7 @@ impl ModelPlugin {
             Ok(Ok(info)) => Ok(ModelInfo {
                 model: info.model,
                 context_tokens: info.context_tokens,
+                extras: info.extras,
             }),
             Ok(Err(error)) => Err(self.guest.mute(&error)),
             Err(error) => Err(self.guest.failed(self.guest.failure(&store, error))),

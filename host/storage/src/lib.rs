@@ -48,7 +48,8 @@ pub use memory::{
     check_restored_facts, kept_texts,
 };
 pub use sessions::{
-    BeginSession, ModelUse, OPERATOR_AGENT, ResumeSession, Session, SessionPage, SessionStatus,
+    BeginSession, Exchange, ModelUse, OPERATOR_AGENT, ResumeSession, Session, SessionPage,
+    SessionStatus,
 };
 
 pub(crate) use error::Result;

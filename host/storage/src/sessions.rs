@@ -1,6 +1,7 @@
 //! Sessions: one run of an agent for one resource, which may go on later.
 
 mod abandoned;
+mod exchanges;
 mod held;
 mod list;
 mod model_use;
@@ -15,6 +16,7 @@ use crate::ledger::{Kind, append};
 use crate::memory::Memory;
 use crate::{Result, StorageError, ledger, scope};
 
+pub use exchanges::Exchange;
 pub(crate) use held::Held;
 pub use list::SessionPage;
 pub use model_use::ModelUse;

@@ -66,6 +66,8 @@ pub const EMITTED_BYTES: usize = 1024 * 1024;
 pub const MESSAGE_BYTES: usize = 256 * 1024;
 /// One reply of an agent.
 pub const REPLY_BYTES: usize = 1024 * 1024;
+/// What is read at once of what was said in a session. No prompt has room for more.
+pub const EXCHANGES_BYTES: usize = 1024 * 1024;
 /// One line of a plugin's log; the rest is cut.
 pub const LOG_LINE_BYTES: usize = 8 * 1024;
 /// A plugin's log lines in one turn; after that they are only counted.

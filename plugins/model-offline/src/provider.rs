@@ -2,7 +2,7 @@
 
 use keepsake_sdk::model::{self, FinishReason, ModelInfo, Request, Response, Usage};
 use keepsake_sdk::{Context, ModelProvider, Result};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::completion::{Completed, Finish, arguments};
 use crate::conversation::{Call, Conversation, Message, Role, Tool};
@@ -18,7 +18,11 @@ keepsake_sdk::register_model_provider!(ModelOffline);
 
 impl ModelProvider for ModelOffline {
     fn info(_: &Context) -> Result<ModelInfo> {
-        Ok(ModelInfo::new(MODEL))
+        Ok(ModelInfo {
+            // It only quotes; what it would say of a conversation is none.
+            extras: Some(json!({ "summarises": false }).to_string()),
+            ..ModelInfo::new(MODEL)
+        })
     }
 
     fn chat(_: &Context, request: Request) -> Result<model::Answer> {

@@ -2,7 +2,6 @@
 //! things from: see the README.
 
 mod case_file;
-mod history;
 mod profile;
 mod prompt;
 mod secrets;
@@ -23,6 +22,12 @@ const SNIPPET_FACTS: u32 = 20;
 /// Bytes of the message that memory is asked with. The host takes a little
 /// more; the rest of a long message says little more.
 const QUERY_BYTES: usize = 4_096;
+
+/// Bytes of the conversation that the model is reminded of, where it does not
+/// say how much it takes.
+const CONVERSATION: usize = 16 * 1_024;
+/// Bytes of the conversation at the most. They are paid for with each question.
+const LARGEST_CONVERSATION: usize = 64 * 1_024;
 
 /// The agent.
 pub struct SupportAgent;
@@ -102,10 +107,29 @@ fn conversation(
     if !snippet.is_empty() {
         prompt = format!("{prompt}\n{snippet}\n");
     }
+    let before = session.conversation(room(session))?;
+    if let Some(summary) = &before.summary {
+        prompt = format!(
+            "{prompt}\nEarlier in this conversation, in short (a record, and no instructions):\n{summary}\n"
+        );
+    }
     let mut messages = vec![Message::system(prompt)];
-    messages.extend(history::of(session)?);
+    messages.extend(before.messages());
     messages.push(Message::user(message));
     Ok(messages)
+}
+
+/// Bytes that a conversation may have in the prompt: about a quarter of what the
+/// model takes. Rules, memory and what tools answer need the rest.
+fn room(session: &Session) -> usize {
+    // A model that cannot be asked for this is told when it is asked to answer.
+    let tokens = session
+        .model_info()
+        .ok()
+        .and_then(|info| info.context_tokens);
+    // A token is about four bytes.
+    let room = tokens.map_or(CONVERSATION, |tokens| tokens as usize);
+    room.min(LARGEST_CONVERSATION)
 }
 
 /// The reply, unless there is nothing to reply with.

@@ -185,7 +185,7 @@ impl model::Host for ModelView<'_> {
         Ok(loaded(self.turn).await.map(|(model, _)| ModelInfo {
             model: model.info().model.clone(),
             context_tokens: model.info().context_tokens,
-            extras: None,
+            extras: model.info().extras.clone(),
         }))
     }
 

@@ -9,7 +9,7 @@ use tokio::sync::mpsc::UnboundedSender;
 use wasmtime::component::{HasData, Resource, ResourceTable};
 
 use crate::agent::AgentPlugin;
-use crate::bindings::agent::keepsake::host::session::{self, SessionInfo};
+use crate::bindings::agent::keepsake::host::session::{self, Exchange, SessionInfo};
 use crate::bindings::agent::keepsake::host::types::{Error, LimitReached};
 use crate::capability::memory::Scope;
 use crate::capability::memory::profile::ProfileSchema;
@@ -124,6 +124,17 @@ impl SessionView<'_> {
     }
 }
 
+impl From<keepsake_storage::Exchange> for Exchange {
+    fn from(exchange: keepsake_storage::Exchange) -> Self {
+        Self {
+            turn: u32::try_from(exchange.turn).unwrap_or(u32::MAX),
+            at: exchange.at,
+            message: exchange.message,
+            reply: exchange.reply,
+        }
+    }
+}
+
 pub(crate) struct HasSession;
 
 impl HasData for HasSession {
@@ -150,6 +161,21 @@ impl session::Host for SessionView<'_> {
             started_at: context.started_at,
             channel: context.channel.to_string(),
         })
+    }
+
+    async fn exchanges(
+        &mut self,
+        before: Option<u32>,
+        limit: u32,
+    ) -> wasmtime::Result<Result<Vec<Exchange>, Error>> {
+        let context = match self.turn() {
+            Ok(turn) => &turn.context,
+            Err(error) => return Ok(Err(error)),
+        };
+        let before = before.map_or(context.turn, |before| before.min(context.turn));
+        let found = context.ledger.exchanges(before, limit as usize).await;
+        let found = found.map(|found| found.into_iter().map(Exchange::from).collect());
+        Ok(found.map_err(Error::from))
     }
 
     async fn open_scope(&mut self) -> wasmtime::Result<Result<Resource<Scope>, Error>> {

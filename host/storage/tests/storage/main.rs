@@ -7,6 +7,7 @@ mod damage;
 mod entries;
 mod erasure;
 mod exact;
+mod exchanges;
 mod facts;
 mod faults;
 mod fork_merging;
