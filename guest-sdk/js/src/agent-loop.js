@@ -4,6 +4,7 @@
 import { KeepsakeError } from './error.js';
 import { byteLength, firstBytes } from './json.js';
 import { toolAnswer } from './message.js';
+import { Repeats } from './repeats.js';
 import { failed, Toolbox } from './tool.js';
 
 /** What a loop is bounded by, unless its options say otherwise. */
@@ -21,17 +22,19 @@ export const AGENT_LOOP = Object.freeze({
 /**
  * Runs a conversation to its end. In the last round no tools are offered, so
  * that the model has to answer. Every call gets an answer: providers refuse a
- * conversation in which one has none.
+ * conversation in which one has none. A call that keeps giving the same answer,
+ * while nothing else new is learned, is not run again; a model that then wants
+ * nothing else is offered no tools any more.
  */
 export async function runAgentLoop(session, messages, options = {}) {
   const { tools = [], stream = true, temperature, maxTokens } = options;
   const toolbox = tools instanceof Toolbox ? tools : new Toolbox(tools);
   const rounds = Math.max(1, options.rounds ?? AGENT_LOOP.rounds);
   const outcome = { text: '', finishReason: 'stop', rounds: 0, calls: [], usage: undefined, messages: [...messages] };
-  let room = options.toolOutputBytes ?? AGENT_LOOP.toolOutputBytes;
+  const bounds = { room: options.toolOutputBytes ?? AGENT_LOOP.toolOutputBytes, repeats: new Repeats(), stuck: false };
   for (let round = 1; round <= rounds; round += 1) {
     const last = round === rounds;
-    const offered = last || room <= 0 ? [] : toolbox.definitions();
+    const offered = last || bounds.room <= 0 || bounds.stuck ? [] : toolbox.definitions();
     const request = { messages: outcome.messages, tools: offered, temperature, maxTokens };
     const { message, finishReason, usage } = askOnce(session, request, outcome, stream);
     outcome.rounds = round;
@@ -40,7 +43,7 @@ export async function runAgentLoop(session, messages, options = {}) {
     outcome.messages.push(message);
     // What a provider held back is nothing to act on.
     if (message.toolCalls.length === 0 || finishReason === 'content-filter') return outcome;
-    if (!last) room = await runTools(session, toolbox, message.toolCalls, room, outcome);
+    if (!last) await runTools(session, toolbox, message.toolCalls, bounds, outcome);
   }
   throw KeepsakeError.limit('agent-rounds', `the model still wants tools after ${rounds} rounds`);
 }
@@ -56,23 +59,34 @@ function askOnce(session, request, outcome, stream) {
   });
 }
 
-/** Runs the calls of one answer, and gives the bytes that are left for more. */
-async function runTools(session, toolbox, calls, room, outcome) {
-  let left = room;
+/** Runs the calls of one answer, within what the loop has left. */
+async function runTools(session, toolbox, calls, bounds, outcome) {
+  let repeated = 0;
   for (const [number, call] of calls.entries()) {
-    const refusal = refusalOf(call, number, left, outcome.finishReason);
+    const times = bounds.repeats.tooOften(call);
+    if (times) repeated += 1;
+    const refusal = refusalOf(call, number, bounds.room, outcome.finishReason) ?? repetition(times);
     if (refusal) {
       const { content } = failed(KeepsakeError.limit('agent-tools', refusal));
       outcome.messages.push(toolAnswer(call, content));
       continue;
     }
     const answered = await toolbox.answer(session, call);
-    const content = bounded(answered.content, Math.min(AGENT_LOOP.toolAnswerBytes, left));
-    left -= byteLength(content);
+    bounds.repeats.answered(call, answered.content);
+    const content = bounded(answered.content, Math.min(AGENT_LOOP.toolAnswerBytes, bounds.room));
+    bounds.room -= byteLength(content);
     outcome.messages.push(toolAnswer(call, content));
     outcome.calls.push({ name: call.name, arguments: call.arguments, answer: answered.content, failed: answered.failed });
   }
-  return left;
+  bounds.stuck = repeated === calls.length;
+}
+
+function repetition(times) {
+  if (!times) return undefined;
+  return (
+    `this call was run ${times} times with these arguments and gave the same answer each time, so it is not run ` +
+    'again: do something else, or answer with what is there'
+  );
 }
 
 function refusalOf(call, number, room, finishReason) {

@@ -108,9 +108,29 @@ export interface SessionInfo {
   channel: { [key: string]: Json };
 }
 
+/** A message of this session and the reply to it. */
+export interface Exchange { turn: number; at: number; message: string; reply: string }
+/** What was said before in a session. */
+export interface Conversation {
+  /** What the older exchanges came to: a record, and no instruction. */
+  summary?: string;
+  /** The newest exchanges, oldest first; what is very long is cut. */
+  exchanges: Exchange[];
+  /** The same as messages to a model. */
+  messages: Message[];
+}
+
 /** One turn of a conversation with one customer, whom the host chooses. */
 export interface Session extends Context {
   info(): SessionInfo;
+  /** What was said before the turn `before`, or before this one, newest first; at most `limit`, 50 unless given. */
+  exchanges(options?: { before?: number; limit?: number }): Exchange[];
+  /**
+   * What was said before in this session, in at most so many bytes: the newest
+   * exchanges word for word, and a summary of the older ones, which the model is
+   * asked for once in a while and which is kept in working memory.
+   */
+  conversation(room: number): Conversation;
   /** The customer's memory. */
   scope(): Scope;
   /** The memory of the account that the session was granted, if any. */
@@ -369,6 +389,9 @@ export class Toolbox {
 /** The tools with which a model uses memory. */
 export function memoryTools(): Tool[];
 
+/** The least room of a conversation, and the longest summary, in bytes. */
+export const CONVERSATION_BYTES: number;
+export const SUMMARY_BYTES: number;
 /** What a loop is bounded by, unless its options say otherwise. */
 export const AGENT_LOOP: Readonly<{ rounds: number; callsPerRound: number; toolAnswerBytes: number; toolOutputBytes: number }>;
 export interface LoopOptions {

@@ -3,6 +3,7 @@
 
 export { defineAgent, defineEmbeddingProvider } from './plugin.js';
 export { KeepsakeError } from './error.js';
+export { CONVERSATION_BYTES, SUMMARY_BYTES } from './conversation.js';
 export { AGENT_LOOP, runAgentLoop } from './agent-loop.js';
 export { Toolbox, tool } from './tool.js';
 export { memoryTools } from './memory-tools.js';

@@ -1,5 +1,6 @@
 // The conversation that an agent is in, and the way to everything else.
 
+import { conversation } from './conversation.js';
 import { ask, KeepsakeError } from './error.js';
 import { fromJson, fromU64, optionalJson } from './json.js';
 import { Scope } from './memory.js';
@@ -42,6 +43,14 @@ export class Session extends Context {
   info() {
     const info = this.#host.session.info();
     return { ...info, startedAt: fromU64(info.startedAt), channel: fromJson(info.channel, 'what the channel tells') };
+  }
+
+  exchanges({ before, limit = 50 } = {}) {
+    return ask(() => this.#host.session.exchanges(before, limit)).map((wit) => ({ ...wit, at: fromU64(wit.at) }));
+  }
+
+  conversation(room) {
+    return conversation(this, room);
   }
 
   scope() {

@@ -12,6 +12,8 @@ export class Host {
   modelCalls(...calls: [name: string, given?: string | object][]): this;
   /** What the model answers next; an error is one of the provider. */
   modelAnswers(answer: Error | { message: Message; finishReason: { tag: string; val?: string } }): this;
+  /** What the model tells of itself. */
+  modelIs(info: { model?: string; contextTokens?: number; extras?: object }): this;
   /** How commands end. Without this there is no sandbox. */
   commands(answer: (line: string) => CommandAnswer): this;
   /** Begins another session of the same customer, with a sandbox of its own. */

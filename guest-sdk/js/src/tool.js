@@ -38,10 +38,8 @@ export class Toolbox {
     try {
       const found = this.#tools.get(call.name);
       if (!found) throw KeepsakeError.notFound(`there is no tool \`${call.name}\`; there are ${this.#names()}`);
-      // Models write nothing where a tool takes no arguments.
-      const given = call.arguments.trim() === '' ? {} : fromJson(call.arguments, 'what is given to the tool');
-      const wrong = misfit(found.parameters, given);
-      if (wrong) throw KeepsakeError.invalid(wrong);
+      const { given, wrong } = read(found, call.arguments);
+      if (wrong) return misfitting(found, wrong);
       const value = await found.run(given, session);
       return { content: toJson(value ?? null, `what \`${call.name}\` answers`), failed: false };
     } catch (error) {
@@ -53,6 +51,24 @@ export class Toolbox {
   #names() {
     return this.#tools.size === 0 ? 'no tools at all' : [...this.#tools.keys()].join(', ');
   }
+}
+
+/** The arguments, or what is wrong with them. */
+function read({ parameters }, text) {
+  // Models write nothing where a tool takes no arguments.
+  if (text.trim() === '') return { given: {}, wrong: misfit(parameters, {}) };
+  try {
+    const given = fromJson(text, 'what is given to the tool');
+    return { given, wrong: misfit(parameters, given) };
+  } catch (error) {
+    return { wrong: error.message };
+  }
+}
+
+/** With the schema, so that the model need not look for it at the beginning of a long conversation. */
+function misfitting({ name, parameters }, wrong) {
+  const message = `the arguments of \`${name}\` do not fit: ${wrong}; call it again with arguments that fit \`parameters\``;
+  return { content: JSON.stringify({ error: { code: 'invalid', message, parameters } }), failed: true };
 }
 
 /** A failure as the model is told it. */

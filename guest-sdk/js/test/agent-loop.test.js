@@ -95,3 +95,29 @@ test('an agent that is defined wrongly is told so at once', () => {
   assert.throws(() => defineAgent({ description: { name: 'x' }, handle() {} }), /a text as its `version`/);
   assert.throws(() => defineAgent({ description, handle() {}, summarise() {} }), /no `summarise`/);
 });
+
+test('wrong arguments are answered with the schema', async () => {
+  const outcome = await loop(new Host().modelCalls(['track_parcel', {}]).modelSays('ok'), { tools: [track] });
+  assert.deepEqual(lastToolAnswer(outcome).error.parameters, track.parameters);
+});
+
+test('a call that keeps giving the same answer is stopped, however it is written', async () => {
+  const host = new Host();
+  for (let number = 0; number < 4; number += 1) {
+    host.modelCalls(['track_parcel', number % 2 ? '{"parcel":"A","days":1}' : '{ "days": 1, "parcel": "A" }']);
+  }
+  host.modelSays('It is in Oslo.');
+  const outcome = await loop(host, { tools: [track] });
+  assert.equal(outcome.calls.length, 3);
+  assert.match(lastToolAnswer(outcome).error.message, /was run 3 times with these arguments/);
+  assert.equal(host.requests.at(-1).tools.length, 0);
+});
+
+test('a call that learns something new counts anew', async () => {
+  let count = 0;
+  const look = tool({ name: 'look', description: 'x', run: () => (count += 1) });
+  const host = new Host();
+  for (let number = 0; number < 6; number += 1) host.modelCalls(['look']);
+  const outcome = await loop(host.modelSays('ok'), { tools: [look] });
+  assert.equal(outcome.calls.length, 6);
+});

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 
 from .error import KeepsakeError
 from .message import Message, Response, ToolCall, Usage
+from .repeats import Repeats
 from .session import Session
 from .tool import Tool, Toolbox, failed
 from .values import first_bytes
@@ -46,6 +47,16 @@ class LoopOutcome:
     usage: Usage | None = None
 
 
+@dataclass
+class _Bounds:
+    """What one loop has left: bytes of tool answers, and whether the model
+    wanted nothing but what it has had too often."""
+
+    room: int
+    repeats: Repeats = field(default_factory=Repeats)
+    stuck: bool = False
+
+
 def run_agent_loop(
     session: Session,
     messages: Sequence[Message],
@@ -58,14 +69,16 @@ def run_agent_loop(
     max_tokens: int | None = None,
 ) -> LoopOutcome:
     """Runs a conversation to its end. In the last round no tools are offered,
-    so that the model has to answer. Raises `limit` `agent-rounds` when it still
-    wants tools then."""
+    so that the model has to answer. A call that keeps giving the same answer,
+    while nothing else new is learned, is not run again; a model that then wants
+    nothing else is offered no tools any more. Raises `limit` `agent-rounds` when
+    it still wants tools in the last round."""
     toolbox = tools if isinstance(tools, Toolbox) else Toolbox(tools)
     outcome = LoopOutcome(list(messages))
-    room = tool_output_bytes
+    bounds = _Bounds(tool_output_bytes)
     for number in range(1, max(rounds, 1) + 1):
         last = number == max(rounds, 1)
-        offered = [] if last or room <= 0 else toolbox.definitions()
+        offered = [] if last or bounds.room <= 0 or bounds.stuck else toolbox.definitions()
         response = _ask(
             session, outcome, stream, tools=offered, temperature=temperature, max_tokens=max_tokens
         )
@@ -77,7 +90,7 @@ def run_agent_loop(
         if not response.message.tool_calls or response.finish_reason == "content-filter":
             return outcome
         if not last:
-            room = _run_tools(session, toolbox, response.message.tool_calls, room, outcome)
+            _run_tools(session, toolbox, response.message.tool_calls, bounds, outcome)
     raise KeepsakeError(
         "limit", f"the model still wants tools after {rounds} rounds", limit="agent-rounds"
     )
@@ -98,24 +111,36 @@ def _ask(session: Session, outcome: LoopOutcome, stream: bool, **options: object
 
 
 def _run_tools(
-    session: Session, toolbox: Toolbox, calls: list[ToolCall], room: int, outcome: LoopOutcome
-) -> int:
-    """Runs the calls of one answer, and gives the bytes that are left for more.
-    Every call gets an answer: providers refuse a conversation in which one has
-    none."""
+    session: Session,
+    toolbox: Toolbox,
+    calls: list[ToolCall],
+    bounds: _Bounds,
+    outcome: LoopOutcome,
+) -> None:
+    """Runs the calls of one answer, within what the loop has left. Every call
+    gets an answer: providers refuse a conversation in which one has none."""
+    repeated = 0
     for number, call in enumerate(calls):
-        refusal = _refusal(call, number, room, outcome.finish_reason)
+        refusal = _refusal(call, number, bounds.room, outcome.finish_reason)
+        times = bounds.repeats.too_often(call)
+        if times is not None:
+            repeated += 1
+            refusal = refusal or (
+                f"this call was run {times} times with these arguments and gave the same answer "
+                "each time, so it is not run again: do something else, or answer with what is there"
+            )
         if refusal is not None:
             content = failed(KeepsakeError("limit", refusal)).content
         else:
             answered = toolbox.answer(session, call)
-            content = _bounded(answered.content, min(TOOL_ANSWER_BYTES, room))
-            room -= len(content.encode())
+            bounds.repeats.answered(call, answered.content)
+            content = _bounded(answered.content, min(TOOL_ANSWER_BYTES, bounds.room))
+            bounds.room -= len(content.encode())
             outcome.calls.append(
                 CallMade(call.name, call.arguments, answered.content, answered.failed)
             )
         outcome.messages.append(Message("tool", content, tool_call_id=call.id))
-    return room
+    bounds.stuck = repeated == len(calls)
 
 
 def _refusal(call: ToolCall, number: int, room: int, finish_reason: str) -> str | None:

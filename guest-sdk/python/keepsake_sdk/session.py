@@ -6,7 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from . import message
+from . import conversation, message
+from .conversation import Conversation, Exchange
 from .error import ask
 from .memory import Scope
 from .message import Completion, Message, Response
@@ -48,6 +49,16 @@ class SessionInfo:
     channel: dict[str, Any]
 
 
+@dataclass(frozen=True)
+class ModelInfo:
+    """What the model is. `context_tokens` is how much it takes, where that is
+    known."""
+
+    model: str
+    context_tokens: int | None
+    extras: dict[str, Any]
+
+
 class Session(Context):
     """One turn of a conversation with one customer, whom the host chooses."""
 
@@ -64,6 +75,19 @@ class Session(Context):
             started_at=info.started_at,
             channel=from_json(info.channel),
         )
+
+    def exchanges(self, *, before: int | None = None, limit: int = 50) -> list[Exchange]:
+        """What was said in this session before the turn `before`, or before
+        this one, newest first; at most `limit` exchanges, from 1 to 1,000."""
+        found = ask(self._host.session.exchanges, before, limit)
+        return [Exchange(one.turn, one.at, one.message, one.reply) for one in found]
+
+    def conversation(self, room: int) -> Conversation:
+        """What was said before in this session, in at most so many bytes: the
+        newest exchanges word for word, and a summary of the older ones, which
+        the model is asked for once in a while and which is kept in the
+        customer's working memory."""
+        return conversation.read(self, room)
 
     def scope(self) -> Scope:
         """The customer's memory."""
@@ -86,6 +110,11 @@ class Session(Context):
     def emit(self, chunk: str) -> None:
         """Shows a piece of the reply at once."""
         ask(self._host.session.emit, chunk)
+
+    def model_info(self) -> ModelInfo:
+        """What the model is."""
+        info = ask(self._host.model.info)
+        return ModelInfo(info.model, info.context_tokens, from_json(info.extras or "{}"))
 
     def chat(self, messages: Sequence[Message], **options: Any) -> Completion:
         """Asks the model, and gives the answer piece by piece. `options` are

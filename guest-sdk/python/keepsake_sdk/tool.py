@@ -70,14 +70,28 @@ class Toolbox:
             if found is None:
                 names = ", ".join(self._tools) or "no tools at all"
                 raise KeepsakeError.not_found(f"there is no tool `{call.name}`; there are {names}")
-            # Models write nothing where a tool takes no arguments.
-            given = from_json(call.arguments, "what is given") if call.arguments.strip() else {}
-            wrong = misfit(found.parameters, given)
+            try:
+                # Models write nothing where a tool takes no arguments.
+                given = from_json(call.arguments, "what is given") if call.arguments.strip() else {}
+                wrong = misfit(found.parameters, given)
+            except KeepsakeError as error:
+                wrong = error.message
             if wrong is not None:
-                raise KeepsakeError.invalid(wrong)
+                return _misfit(found, wrong)
             return Answered(to_json(found.run(given, session), f"what `{call.name}` answers"), False)
         except KeepsakeError as error:
             return failed(error)
+
+
+def _misfit(tool: Tool, wrong: str) -> Answered:
+    """With the schema, so that the model need not look for it at the beginning
+    of a long conversation."""
+    message = (
+        f"the arguments of `{tool.name}` do not fit: {wrong}; call it again with arguments that "
+        "fit `parameters`"
+    )
+    told = {"error": {"code": "invalid", "message": message, "parameters": tool.parameters}}
+    return Answered(json.dumps(told, ensure_ascii=False), True)
 
 
 def failed(error: KeepsakeError) -> Answered:

@@ -91,3 +91,25 @@ class AgentLoop(unittest.TestCase):
         self.assertEqual(host.working("case"), 7)
         self.assertFalse(any(call.failed for call in outcome.calls), outcome.calls)
         self.assertEqual(json.loads(answers(outcome)[3]), {"profile": {}, "values": {"case": 7}})
+
+    def test_wrong_arguments_are_answered_with_the_schema(self):
+        outcome = loop(Host().model_calls(("track_parcel", {})).model_says("ok"), [track])
+        self.assertEqual(json.loads(answers(outcome)[0])["error"]["parameters"], SCHEMA)
+
+    def test_a_call_that_keeps_giving_the_same_answer_is_stopped_however_it_is_written(self):
+        host = Host()
+        for number in range(4):
+            written = '{"parcel":"A","days":1}' if number % 2 else '{ "days": 1, "parcel": "A" }'
+            host.model_calls(("track_parcel", written))
+        outcome = loop(host.model_says("In Oslo."), [track])
+        self.assertEqual(len(outcome.calls), 3)
+        self.assertIn("was run 3 times with these arguments", answers(outcome)[-1])
+        self.assertEqual(host.requests[-1].tools, [])
+
+    def test_a_call_that_learns_something_new_counts_anew(self):
+        count = iter(range(10))
+        look = tool("look", "x")(lambda given, session: next(count))
+        host = Host()
+        for _ in range(6):
+            host.model_calls(("look", {}))
+        self.assertEqual(len(loop(host.model_says("ok"), [look]).calls), 6)

@@ -18,6 +18,7 @@ export class Host {
   #session = 1;
   #turn = 0;
   #emitted = [];
+  #modelInfo = { model: 'scripted' };
 
   /** What the model was asked, in order. */
   requests = [];
@@ -52,6 +53,12 @@ export class Host {
     return this;
   }
 
+  /** What the model tells of itself: `{ model, contextTokens, extras }`. */
+  modelIs({ model = 'scripted', contextTokens, extras }) {
+    this.#modelInfo = { model, contextTokens, extras };
+    return this;
+  }
+
   /**
    * How commands end: a function of the command's line to what it prints, or to
    * `{ code, stdout, stderr }`. Without this there is no sandbox.
@@ -75,7 +82,6 @@ export class Host {
     this.#memory.newTurn();
     const turn = this.#turn;
     this.record('turn-started', { turn, message });
-    this.#turn += 1;
     try {
       const reply = toReply(await agent.handle(this.session(), { message, extras: undefined }));
       this.record('turn-completed', { turn, reply: reply.text });
@@ -83,6 +89,8 @@ export class Host {
     } catch (error) {
       this.record('turn-failed', { turn, error: String(error.message) });
       throw error;
+    } finally {
+      this.#turn += 1;
     }
   }
 
@@ -128,6 +136,7 @@ export class Host {
       log: { log: (level, message, fields) => void this.logged.push({ level, message, fields: fields && JSON.parse(fields) }) },
       session: {
         info: () => this.#info(),
+        exchanges: (before, limit) => this.#memory.exchanges(this.resource, this.#sessionId(), before ?? this.#turn, limit),
         openScope: () => this.#memory.scope(this.resource, (kind, payload) => this.#record(kind, payload)),
         openAccountScope: () => undefined,
         openTeamScope: () => undefined,
@@ -135,7 +144,7 @@ export class Host {
         emit: (chunk) => void this.#emitted.push(chunk),
       },
       model: {
-        info: () => ({ model: 'scripted', contextTokens: undefined, extras: undefined }),
+        info: () => ({ ...this.#modelInfo, extras: this.#modelInfo.extras && toJson(this.#modelInfo.extras) }),
         chat: (request) => this.#chat(request),
       },
       embeddings: { info: () => unsupported('embeddings.info'), embed: () => unsupported('embeddings.embed') },

@@ -63,6 +63,19 @@ export class Memory {
     return this.#entries.filter((entry) => entry.resource === resource);
   }
 
+  /** What was said in a session before a turn, newest first. */
+  exchanges(resource, session, before, limit) {
+    if (limit < 1 || limit > 1000) invalid('`limit` is from 1 to 1,000');
+    const said = this.entries(resource).filter(({ reference }) => reference.session === session);
+    const of = (kind, turn) => said.find((entry) => entry.kind === kind && entry.payload.turn === turn);
+    const found = [];
+    for (let turn = before - 1; turn >= 0 && found.length < limit; turn -= 1) {
+      const [began, ended] = [of('turn-started', turn), of('turn-completed', turn)];
+      if (began && ended) found.push({ turn, at: began.at, message: began.payload.message, reply: ended.payload.reply });
+    }
+    return found;
+  }
+
   check(resource, fact) {
     if (fact.content.trim() === '') invalid('a fact must not be empty');
     if ((fact.subject === undefined) !== (fact.attribute === undefined)) {

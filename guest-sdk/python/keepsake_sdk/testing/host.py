@@ -32,6 +32,7 @@ class Host:
         self._settings = {key: json.dumps(value) for key, value in (settings or {}).items()}
         self._memory = Memory()
         self._answers: list[Any] = []
+        self._model_info = record(model="scripted", context_tokens=None, extras=None)
         self._commands: Callable[[str], Any] | None = None
         self._files: dict[str, bytes] = {}
         self._session = 1
@@ -54,6 +55,18 @@ class Host:
         ]
         return self._answer("", made, wit.FinishReason_ToolCalls())
 
+    def model_is(
+        self,
+        model: str = "scripted",
+        *,
+        context_tokens: int | None = None,
+        extras: Mapping[str, Any] | None = None,
+    ) -> Host:
+        """What the model tells of itself."""
+        told = None if extras is None else json.dumps(extras)
+        self._model_info = record(model=model, context_tokens=context_tokens, extras=told)
+        return self
+
     def commands(self, answer: Callable[[str], Any]) -> Host:
         """How commands end: a function of the line to what it prints, or to a
         tuple of its code, what it prints and what it complains about. Without
@@ -73,12 +86,13 @@ class Host:
         self._memory.shown.clear()
         turn = self._turn
         self._record("turn-started", {"turn": turn, "message": message})
-        self._turn += 1
         try:
             reply = agent.handle(self.session(), message)
         except Exception as error:
             self._record("turn-failed", {"turn": turn, "error": str(error)})
             raise
+        finally:
+            self._turn += 1
         reply = Reply(reply) if isinstance(reply, str) else reply
         self._record("turn-completed", {"turn": turn, "reply": reply.text})
         return reply
@@ -131,13 +145,14 @@ class Host:
             log=record(log=lambda level, text, fields: self.logged.append((level.name, text))),
             session=record(
                 info=self._info,
+                exchanges=self._exchanges,
                 open_scope=lambda: TestScope(self._memory, self.resource, self._record),
                 open_account_scope=lambda: None,
                 open_team_scope=lambda: None,
                 open_sandbox=self._open_sandbox,
                 emit=self._emitted.append,
             ),
-            model=record(chat=self._chat),
+            model=record(info=lambda: self._model_info, chat=self._chat),
             embeddings=record(embed=lambda texts, kind: wit.unsupported("embeddings.embed")),
         )
 
@@ -152,6 +167,11 @@ class Host:
             started_at=self._memory.now(),
             channel="{}",
         )
+
+    def _exchanges(self, before: int | None, limit: int) -> list[Any]:
+        before = self._turn if before is None else before
+        session = f"session-{self._session}"
+        return self._memory.exchanges(self.resource, session, before, limit)
 
     def _open_sandbox(self) -> TestSandbox:
         commands = self._commands

@@ -55,6 +55,23 @@ class Memory:
         now = self.now()
         return [fact for fact in reversed(self.of(resource).facts) if _holds(fact, now)]
 
+    def exchanges(self, resource: str, session: str, before: int, limit: int) -> list[Any]:
+        """What was said in a session before a turn, newest first."""
+        if not 1 <= limit <= 1000:
+            wit.invalid("`limit` is from 1 to 1,000")
+        said = {
+            (entry.kind, entry.payload.get("turn")): entry
+            for entry in self.entries
+            if (entry.resource, entry.reference.session) == (resource, session)
+        }
+        found = []
+        for turn in range(before - 1, -1, -1):
+            began, ended = said.get(("turn-started", turn)), said.get(("turn-completed", turn))
+            if began is not None and ended is not None:
+                message, reply = began.payload["message"], ended.payload["reply"]
+                found.append(record(turn=turn, at=began.at, message=message, reply=reply))
+        return found[:limit]
+
     def check(self, resource: str, fact: Any) -> None:
         if not fact.content.strip():
             wit.invalid("a fact must not be empty")
