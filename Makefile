@@ -2,11 +2,16 @@
 
 CARGO ?= cargo
 
+# Cargo compiles a dependency with the features that the chosen packages want
+# together. With these, what the program is made of is what the tests compile,
+# and neither command makes the other compile wasmtime again.
+SAME_FEATURES = --package keepsake-host --package keepsake-sdk --package keepsake-test-execd
+
 .PHONY: build compile demo demo-nvidia test test-opensandbox bench eval torture lint bubblewrap target clean-demo
 
 # The host with the plugins it ships inside it: target/release/host.
 build: target
-	$(CARGO) build --release
+	$(CARGO) build --release $(SAME_FEATURES)
 
 # The story in two processes: a customer tells something, and a later session
 # in a new sandbox knows it.

@@ -23,6 +23,7 @@ pub mod model;
 mod plugin;
 mod register;
 pub mod sandbox;
+mod sandbox_tools;
 mod session;
 #[cfg(not(target_arch = "wasm32"))]
 pub mod testing;
@@ -43,6 +44,7 @@ pub use memory_tools::{
 pub use plugin::{
     Agent, Description, EmbeddingProvider, ModelProvider, Reply, Summarizer, Summary, Turn,
 };
+pub use sandbox_tools::{read_file, run_command, sandbox_tools, write_file};
 pub use schemars;
 pub use session::{Exchange, Session, SessionInfo};
 

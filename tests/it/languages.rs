@@ -7,6 +7,8 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::LazyLock;
 
+use serde_json::{Value, json};
+
 use crate::program::{Folder, Ran, finish};
 
 /// Where the tools of npm lie for all projects of these tests: as in a workspace
@@ -80,7 +82,7 @@ impl Project {
 
     /// Its own tests, as its README says.
     #[track_caller]
-    fn passes(&self, program: &str, arguments: &[&str]) {
+    fn passes(&self, program: &str, arguments: &[&str], tests: usize) {
         let mut command = Command::new(program);
         command
             .args(arguments)
@@ -94,9 +96,26 @@ impl Project {
         let said = format!("{}{}", ran.stdout, ran.stderr);
         assert_eq!(ran.code, Some(0), "{said}");
         assert!(
-            said.contains("# pass 2") || said.contains("Ran 2 tests"),
+            said.contains(&format!("# pass {tests}"))
+                || said.contains(&format!("Ran {tests} tests")),
             "{said}"
         );
+    }
+
+    /// Takes the source and the tests of an example, as its README says.
+    fn with_example(self, example: &str) -> Self {
+        let examples = Path::new(env!("CARGO_MANIFEST_DIR")).join("../examples");
+        for folder in ["src", "test", "tests"] {
+            let from = examples.join(example).join(folder);
+            if from.is_dir() {
+                let copied = Command::new("cp")
+                    .args(["-r".as_ref(), from.as_os_str()])
+                    .arg(self.path(""))
+                    .status();
+                assert!(copied.unwrap().success());
+            }
+        }
+        self
     }
 
     /// npm looks for `tsc` in the project's own folder only.
@@ -129,7 +148,7 @@ impl Project {
 #[test]
 fn an_agent_in_javascript_remembers_and_its_tests_need_nothing_installed() {
     let project = Project::new("js", "parcel-helper", "agent");
-    project.passes("npm", &["test"]);
+    project.passes("npm", &["test"], 2);
     let built = project
         .folder
         .host(&["build", project.name, "--json"])
@@ -140,10 +159,71 @@ fn an_agent_in_javascript_remembers_and_its_tests_need_nothing_installed() {
     project.remembers_from_one_process_to_the_next();
 }
 
+/// What the support agent is told and asked, each in a process of its own.
+const CONVERSATION: [&str; 6] = [
+    "Hi, I'm Jordan. I upgraded to the Pro plan on the 3rd.",
+    "Which plan am I on?",
+    "Hello",
+    "I downgraded to the Free plan today.",
+    "Which plan am I on?",
+    "My card is 4111 1111 1111 1111.",
+];
+
+/// What came of it: the replies, the profile, and all facts that there were.
+fn support(folder: &Folder, plugin: &str) -> Value {
+    let say = |message| {
+        let arguments = ["--resource", "jordan", "--json"];
+        folder.say(plugin, message, &arguments).succeeded().json()
+    };
+    let turns = CONVERSATION.map(say);
+    let mut sandboxes: Vec<_> = turns.iter().map(|it| it["sandbox"].as_str()).collect();
+    assert!(sandboxes.iter().all(Option::is_some), "{turns:#?}");
+    sandboxes.sort_unstable();
+    sandboxes.dedup();
+    assert_eq!(sandboxes.len(), turns.len(), "each has its own sandbox");
+    let replies: Vec<_> = turns.iter().map(|turn| turn["reply"].clone()).collect();
+    let memory = folder.host(&["memory", "list", "--resource", "jordan", "--json"]);
+    let memory = memory.succeeded().json();
+    let facts = memory["facts"].as_array().unwrap().iter();
+    let facts: Vec<_> = facts
+        .map(|fact| json!([fact["content"], fact["verified"]]))
+        .collect();
+    json!({ "replies": replies, "profile": memory["profile"], "facts": facts })
+}
+
+/// What comes of it in Rust.
+static IN_RUST: LazyLock<Value> = LazyLock::new(|| {
+    let rust = support(&Folder::new(), "support-agent");
+    let known = rust["replies"][1].as_str().unwrap();
+    assert!(
+        known.contains("Pro") && known.contains("(verified)"),
+        "{rust:#}"
+    );
+    assert_eq!(rust["profile"], json!({ "name": "Jordan", "plan": "Free" }));
+    rust
+});
+
+#[test]
+fn the_support_agent_says_and_keeps_in_javascript_what_it_does_in_rust() {
+    let project = Project::new("js", "my-support", "agent").with_example("support-agent-js");
+    project.passes("npm", &["test"], 13);
+    project.build().succeeded();
+    assert_eq!(support(&project.folder, project.name), *IN_RUST);
+}
+
+#[test]
+fn the_support_agent_says_and_keeps_in_python_what_it_does_in_rust() {
+    let project =
+        Project::new("python", "my-support", "agent").with_example("support-agent-python");
+    project.passes("python3", &["-B", "-m", "unittest"], 13);
+    project.build().succeeded();
+    assert_eq!(support(&project.folder, project.name), *IN_RUST);
+}
+
 #[test]
 fn an_agent_in_typescript_has_its_types_checked_and_its_faults_told_by_their_lines() {
     let project = Project::new("ts", "parcel-helper", "agent");
-    project.passes("npm", &["test"]);
+    project.passes("npm", &["test"], 2);
     let greeting = "return 'I will remember that.';";
     project.edit("src/plugin.ts", greeting, "return 7;");
     project
@@ -170,7 +250,7 @@ fn an_agent_in_typescript_has_its_types_checked_and_its_faults_told_by_their_lin
 #[test]
 fn an_embedding_provider_in_python_keeps_its_contract() {
     let project = Project::new("python", "word-vectors", "embedding-provider");
-    project.passes("python3", &["-m", "unittest"]);
+    project.passes("python3", &["-m", "unittest"], 2);
     project.build().succeeded();
     let component = format!("{0}/dist/{0}.wasm", project.name);
     let checked = project
@@ -182,7 +262,7 @@ fn an_embedding_provider_in_python_keeps_its_contract() {
 #[test]
 fn what_a_manifest_says_must_come_of_the_source() {
     let project = Project::new("js", "word-vectors", "embedding-provider");
-    project.passes("npm", &["test"]);
+    project.passes("npm", &["test"], 2);
     project.edit("plugin.toml", "embedding-provider", "agent");
     project.build().failed(
         3,
@@ -209,7 +289,7 @@ fn what_a_component_has_not_is_told_by_the_import() {
 #[test]
 fn an_agent_in_python_remembers_and_its_faults_are_told_by_their_lines() {
     let project = Project::new("python", "parcel-helper", "agent");
-    project.passes("python3", &["-m", "unittest"]);
+    project.passes("python3", &["-m", "unittest"], 2);
     project.edit(
         "src/plugin.py",
         "            memory.remember(message)",

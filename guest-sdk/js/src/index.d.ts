@@ -388,6 +388,8 @@ export class Toolbox {
 }
 /** The tools with which a model uses memory. */
 export function memoryTools(): Tool[];
+/** `run_command`, `read_file` and `write_file`, in the session's sandbox. */
+export function sandboxTools(): Tool[];
 
 /** The least room of a conversation, and the longest summary, in bytes. */
 export const CONVERSATION_BYTES: number;

@@ -7,5 +7,6 @@ export { CONVERSATION_BYTES, SUMMARY_BYTES } from './conversation.js';
 export { AGENT_LOOP, runAgentLoop } from './agent-loop.js';
 export { Toolbox, tool } from './tool.js';
 export { memoryTools } from './memory-tools.js';
+export { sandboxTools } from './sandbox-tools.js';
 export { assistant, system, toolAnswer, user } from './message.js';
 export { cosine, normalise } from './vector.js';

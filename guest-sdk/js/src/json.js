@@ -58,3 +58,11 @@ export function firstBytes(text, bound) {
   while (end > 0 && (bytes[end] & 0xc0) === 0x80) end -= 1;
   return new TextDecoder().decode(bytes.subarray(0, end));
 }
+
+/** The end of a text in at most so many bytes, cut between characters. */
+export function lastBytes(text, bound) {
+  const bytes = encoder.encode(text);
+  let begin = Math.max(0, bytes.length - bound);
+  while (begin < bytes.length && (bytes[begin] & 0xc0) === 0x80) begin += 1;
+  return new TextDecoder().decode(bytes.subarray(begin));
+}

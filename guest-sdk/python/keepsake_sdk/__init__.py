@@ -9,6 +9,7 @@ from .message import Message, ToolCall, assistant, system, user
 from .plugin import Agent, EmbeddingInfo, EmbeddingProvider, Reply
 from .records import EntryRef, Fact, Recalled, Recollection, Remembered
 from .sandbox import ExecResult, Sandbox
+from .sandbox_tools import sandbox_tools
 from .session import Context, ModelInfo, Session, SessionInfo
 from .tool import Tool, Toolbox, tool
 from .vector import cosine, normalise
@@ -45,6 +46,7 @@ __all__ = [
     "memory_tools",
     "normalise",
     "run_agent_loop",
+    "sandbox_tools",
     "system",
     "tool",
     "user",

@@ -14,10 +14,12 @@ from .values import record, variant
 @dataclass(frozen=True)
 class ExecResult:
     """What a command did. `status` is `code`, `signal`, `timed-out`, `limit` or
-    `unknown`; `code` is none unless it ended by itself."""
+    `unknown`; `code` is none unless it ended by itself, and `detail` names the
+    signal or the limit, or says why its end is not known."""
 
     status: str
     code: int | None
+    detail: str | None
     stdout: str
     stderr: str
     truncated: bool
@@ -63,6 +65,7 @@ class Sandbox:
         return ExecResult(
             status=status,
             code=done.status.value if status == "code" else None,
+            detail=done.status.value if status in ("signal", "limit", "unknown") else None,
             stdout=bytes(done.stdout).decode(errors="replace"),
             stderr=bytes(done.stderr).decode(errors="replace"),
             truncated=done.truncated,

@@ -1,10 +1,9 @@
 //! The tools of this agent. Whatever keeps something refuses secrets first.
 
-mod command;
 mod remember;
 
 use keepsake_sdk::tool::{Tool, Toolbox};
-use keepsake_sdk::{Error, Result, Session, get_working_memory, recall_facts};
+use keepsake_sdk::{Error, Result, Session, get_working_memory, recall_facts, run_command};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
@@ -20,7 +19,7 @@ pub(crate) fn toolbox(case: Option<&CaseFile>) -> Toolbox<'_> {
         .with(remember::remember_fact(case))
         .with(recall_facts());
     match case {
-        Some(_) => toolbox.with(command::run_command()),
+        Some(_) => toolbox.with(run_command()),
         None => toolbox,
     }
 }

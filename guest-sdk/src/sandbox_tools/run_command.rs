@@ -1,17 +1,16 @@
 //! Running a command in the sandbox.
 
-use keepsake_sdk::sandbox::{Command, ExecResult, ExitStatus};
-use keepsake_sdk::schemars::{self, JsonSchema};
-use keepsake_sdk::tool::Tool;
-use keepsake_sdk::{Result, Session, Source};
+use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-/// Bytes of each of a command's two outputs that the model is given: both,
-/// escaped as JSON, fit into one answer.
-const OUTPUT_BYTES: usize = 7 * 1_024;
-/// Of these, bytes of the end: errors stand there.
-const END_BYTES: usize = 2 * 1_024;
+use super::{OUTPUT_BYTES, readable};
+use crate::error::Result;
+use crate::memory_tools::Source;
+use crate::sandbox::{Command, ExecResult, ExitStatus};
+use crate::session::Session;
+use crate::tool::Tool;
+
 /// How long a command may run; a customer waits for it.
 const COMMAND_MS: u64 = 30_000;
 
@@ -21,8 +20,9 @@ struct RunCommand {
     command: String,
 }
 
-/// Runs a command in the sandbox.
-pub(super) fn run_command() -> Tool<'static> {
+/// Runs a command in the session's sandbox, and tells the entry of its end, which
+/// can be a fact's source.
+pub fn run_command() -> Tool<'static> {
     Tool::new(
         "run_command",
         "Runs a shell command in this conversation's sandbox, apart from everything else and \
@@ -37,8 +37,8 @@ pub(super) fn run_command() -> Tool<'static> {
 
 fn answer(result: &ExecResult) -> Value {
     let mut answer = json!({
-        "stdout": readable(&result.stdout_text()),
-        "stderr": readable(&result.stderr_text()),
+        "stdout": readable(&result.stdout_text(), OUTPUT_BYTES),
+        "stderr": readable(&result.stderr_text(), OUTPUT_BYTES),
         "entry": Source::from(result.entry.clone()),
     });
     if result.truncated {
@@ -58,37 +58,11 @@ fn answer(result: &ExecResult) -> Value {
     answer
 }
 
-/// The beginning and the end of an output, without what drives terminals.
-fn readable(text: &str) -> String {
-    let plain = |text: &str| -> String {
-        text.chars()
-            .map(|c| match c {
-                '\n' | '\t' => c,
-                c if c.is_control() => char::REPLACEMENT_CHARACTER,
-                c => c,
-            })
-            .collect()
-    };
-    let text = plain(text);
-    if text.len() <= OUTPUT_BYTES {
-        return text;
-    }
-    let head = text.floor_char_boundary(OUTPUT_BYTES - END_BYTES);
-    let tail = text.ceil_char_boundary(text.len() - END_BYTES);
-    format!(
-        "{}\n… ({} bytes are left out here) …\n{}",
-        &text[..head],
-        tail - head,
-        &text[tail..]
-    )
-}
-
 #[cfg(test)]
 mod tests {
-    use keepsake_sdk::TOOL_ANSWER_BYTES;
-    use keepsake_sdk::memory::EntryRef;
-
     use super::*;
+    use crate::agent_loop::TOOL_ANSWER_BYTES;
+    use crate::memory::EntryRef;
 
     fn result(status: ExitStatus, stdout: &[u8], stderr: &[u8]) -> ExecResult {
         ExecResult {
@@ -149,7 +123,7 @@ mod tests {
         let numbered: String = (0..10_000)
             .map(|number| format!("line {number}\n"))
             .collect();
-        let cut = readable(&numbered);
+        let cut = readable(&numbered, OUTPUT_BYTES);
         assert!(
             cut.starts_with("line 0\n") && cut.ends_with("line 9999\n"),
             "{cut}"
