@@ -6,9 +6,12 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// Folders and files of the repository that are carried, each with all below it.
-const CARRIED: [&str; 22] = [
+const CARRIED: [&str; 25] = [
     "Cargo.lock",
     "examples/echo-model",
+    "examples/echo-model-js",
+    "examples/echo-model-python",
+    "examples/echo-model-ts",
     "examples/hashed-embeddings",
     "examples/hashed-embeddings-js",
     "examples/hashed-embeddings-python",

@@ -9,6 +9,7 @@ use std::sync::LazyLock;
 
 use serde_json::{Value, json};
 
+use crate::author_errors;
 use crate::program::{Folder, Ran, finish};
 
 /// Where the tools of npm lie for all projects of these tests: as in a workspace
@@ -236,27 +237,99 @@ fn an_agent_in_typescript_has_its_types_checked_and_its_faults_told_by_their_lin
     );
     project.build().succeeded();
     project.remembers_from_one_process_to_the_next();
-    project.say("fail").failed(
+    let failed = project.say("fail").failed(
         4,
         &[
             "it panicked: TypeError: no parcel (src/plugin.ts:13:",
             "at handle (src/plugin.ts:13:",
         ],
     );
+    author_errors::shows("A fault in JavaScript", &failed.stderr);
     // The fault ended the instance, and nothing else.
     project.say("I like tea.").succeeded();
 }
 
-#[test]
-fn an_embedding_provider_in_python_keeps_its_contract() {
-    let project = Project::new("python", "word-vectors", "embedding-provider");
-    project.passes("python3", &["-m", "unittest"], 2);
+/// Builds a provider, and holds it to its contract.
+#[track_caller]
+fn keeps_its_contract(language: &str, kind: &str) -> Project {
+    let project = Project::new(language, "my-provider", kind);
+    match language {
+        "python" => project.passes("python3", &["-m", "unittest"], 2),
+        _ => project.passes("npm", &["test"], 2),
+    }
     project.build().succeeded();
-    let component = format!("{0}/dist/{0}.wasm", project.name);
+    let component = "my-provider/dist/my-provider.wasm";
     let checked = project
         .folder
-        .host(&["provider", "check", &component, "--json"]);
+        .host(&["provider", "check", component, "--json"]);
     assert_eq!(checked.succeeded().json()["ok"], true);
+    project
+}
+
+#[test]
+fn an_embedding_provider_in_javascript_keeps_its_contract() {
+    keeps_its_contract("js", "embedding-provider");
+}
+
+#[test]
+fn an_embedding_provider_in_python_keeps_its_contract() {
+    keeps_its_contract("python", "embedding-provider");
+}
+
+/// The support agent asks it.
+#[track_caller]
+fn answers_an_agent(project: &Project) {
+    let model = [
+        "--resource",
+        "jordan",
+        "--model",
+        "my-provider/dist/my-provider.wasm",
+    ];
+    let said = project.folder.say("support-agent", "Good morning", &model);
+    assert_eq!(said.succeeded().stdout.trim(), "You said: Good morning");
+    let called = &project.folder.entries("model-called")[0]["payload"];
+    assert_eq!(called["usage"]["output_tokens"], 4, "{called:#}");
+}
+
+#[test]
+fn a_model_provider_in_typescript_keeps_its_contract_and_answers_an_agent() {
+    answers_an_agent(&keeps_its_contract("ts", "model-provider"));
+}
+
+#[test]
+fn a_model_provider_in_python_keeps_its_contract_and_answers_an_agent() {
+    answers_an_agent(&keeps_its_contract("python", "model-provider"));
+}
+
+/// An agent that calls what the SDK's host for tests does not simulate.
+#[track_caller]
+fn calls_the_whole_host(language: &str, source: &str) {
+    let project = Project::new(language, "whole-host", "agent");
+    let guest = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/guests/whole-host");
+    fs::copy(guest.join(source), project.path("src").join(source)).unwrap();
+    project.build().succeeded();
+    let said = project.say("go on").succeeded();
+    let done: Value = serde_json::from_str(said.stdout.trim()).unwrap();
+    assert_eq!(
+        done,
+        json!({
+            "swapped": [true, false, true], "vector": true, "model": true,
+            "added": ["Jordan moved to Oslo."], "working": ["step"], "merged": 1,
+            "step": "packing", "compacted": [2, 1], "tree": true, "lineage": true,
+            "stdout": "one\n", "stderr": "two\n", "code": 3, "kept": "kept",
+            "missing": "not-found", "begun": "begun\n", "metrics": true,
+        })
+    );
+}
+
+#[test]
+fn an_agent_in_javascript_may_call_the_whole_host() {
+    calls_the_whole_host("js", "plugin.js");
+}
+
+#[test]
+fn an_agent_in_python_may_call_the_whole_host() {
+    calls_the_whole_host("python", "plugin.py");
 }
 
 #[test]
@@ -304,13 +377,14 @@ fn an_agent_in_python_remembers_and_its_faults_are_told_by_their_lines() {
     );
     assert!(built.stdout.contains("runs here yes"), "{built:#?}");
     project.remembers_from_one_process_to_the_next();
-    project.say("fail").failed(
+    let failed = project.say("fail").failed(
         4,
         &[
             "it panicked: LookupError: no parcel (src/plugin.py:16)",
             "plugin.py\", line 16, in handle",
         ],
     );
+    author_errors::shows("A fault in Python", &failed.stderr);
     // The fault ended the instance, and nothing else.
     project.say("I like tea.").succeeded();
 }

@@ -5,6 +5,7 @@ mod http_server;
 mod program;
 
 mod anthropic;
+mod author_errors;
 mod authoring;
 mod compaction;
 mod configuration;

@@ -7,7 +7,7 @@ use keepsake_test_artifacts::{HASHED_EMBEDDINGS, MINIMAL_AGENT};
 use crate::program::Folder;
 
 /// A component that imports one instance under this name.
-fn importing(name: &str) -> Vec<u8> {
+pub(crate) fn importing(name: &str) -> Vec<u8> {
     wat::parse_str(format!(
         r#"(component
              (import "{name}" (instance (export "act" (func))))
@@ -18,7 +18,7 @@ fn importing(name: &str) -> Vec<u8> {
 }
 
 /// A component that exports an empty instance under this name.
-fn exporting(name: &str) -> Vec<u8> {
+pub(crate) fn exporting(name: &str) -> Vec<u8> {
     wat::parse_str(format!(
         r#"(component (instance $a) (export "{name}" (instance $a)))"#
     ))

@@ -6,12 +6,14 @@ import { defineEmbeddingProvider, normalise } from '#keepsake';
 const DIMENSIONS = 256;
 /** What is longer takes too long; the host gives longer texts in parts. */
 const MAX_TEXT_BYTES = 4096;
+/** As many long ones as one call has the time for. */
+const MAX_TEXTS = 32;
 
 /** Spaces and ASCII's punctuation: the engine does not know `\p{L}`. */
 const BETWEEN_WORDS = /[\s!-/:-@[-`{-~]+/;
 
 export default defineEmbeddingProvider({
-  info: () => ({ model: 'hashed-trigrams-256', dimensions: DIMENSIONS, maxTextBytes: MAX_TEXT_BYTES }),
+  info: () => ({ model: 'hashed-trigrams-256', dimensions: DIMENSIONS, maxTextBytes: MAX_TEXT_BYTES, maxTexts: MAX_TEXTS }),
   embed: (context, texts) => texts.map(embed),
 });
 

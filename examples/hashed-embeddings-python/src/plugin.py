@@ -9,11 +9,15 @@ from keepsake_sdk import Context, EmbeddingInfo, EmbeddingProvider, normalise
 DIMENSIONS = 256
 #: What is longer takes too long; the host gives longer texts in parts.
 MAX_TEXT_BYTES = 4096
+#: As many long ones as one call has the time for.
+MAX_TEXTS = 32
 
 
 class Plugin(EmbeddingProvider):
     def info(self, context: Context) -> EmbeddingInfo:
-        return EmbeddingInfo("hashed-trigrams-256", DIMENSIONS, max_text_bytes=MAX_TEXT_BYTES)
+        return EmbeddingInfo(
+            "hashed-trigrams-256", DIMENSIONS, max_texts=MAX_TEXTS, max_text_bytes=MAX_TEXT_BYTES
+        )
 
     def embed(self, context: Context, texts: Sequence[str], kind: str) -> list[list[float]]:
         return [embed(text) for text in texts]

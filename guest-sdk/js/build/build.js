@@ -12,7 +12,7 @@ import { fileURLToPath } from 'node:url';
 import { BUNDLE, original } from '../src/component/stack.js';
 
 /** The world in the WIT package and the entry of each kind. */
-const KINDS = { agent: 'agent-plugin', 'embedding-provider': 'embedding-provider' };
+const KINDS = { agent: 'agent-plugin', 'embedding-provider': 'embedding-provider', 'model-provider': 'model-provider' };
 
 /** Where a project's source begins, in the order in which they are tried. */
 const BEGINNINGS = ['src/plugin.ts', 'src/plugin.js'];

@@ -51,6 +51,13 @@ export interface EmbeddingProvider {
   embed: EmbeddingDefinition['embed'];
 }
 
+/** What `defineModelProvider` made. */
+export interface ModelProvider {
+  readonly [kind]: 'model-provider';
+  info: ModelDefinition['info'];
+  chat: ModelDefinition['chat'];
+}
+
 export interface AgentDefinition {
   description: Description;
   /** Answers one message, in a new instance each time. */
@@ -62,8 +69,31 @@ export interface EmbeddingDefinition {
   /** One vector for each text, in their order. An empty text is allowed. */
   embed(context: Context, texts: string[], kind: 'query' | 'passage'): Vector[] | Promise<Vector[]>;
 }
+export interface ModelDefinition {
+  /** What the provider is. Does not change while it runs. */
+  info(context: Context): NewModelInfo | Promise<NewModelInfo>;
+  /**
+   * Answers a question: with a text, or, as a generator, with the pieces of one
+   * as they come, and at last with how it ended.
+   */
+  chat(context: Context, question: ModelQuestion): string | Promise<string> | Generator<AnswerPiece, AnswerEnd | void> | AsyncGenerator<AnswerPiece, AnswerEnd | void>;
+}
+export interface NewModelInfo { model: string; contextTokens?: number; /** `summarises: false` where it cannot put a text into fewer words. */ extras?: object }
+export interface ModelQuestion {
+  messages: Message[];
+  tools: { name: string; description: string; parameters: object }[];
+  temperature?: number;
+  maxTokens?: number;
+  stop: string[];
+  extras: { [key: string]: Json };
+}
+/** A piece of text, or of a tool call, whose first piece has an `id` and a `name`. */
+export type AnswerPiece = string | { toolCall: { index?: number; id?: string; name?: string; arguments?: string } };
+/** Without them: `stop`, or `tool-calls` where there are any; nothing counted; the model of `info`. */
+export interface AnswerEnd { finishReason?: ModelResponse['finishReason']; usage?: Usage; model?: string }
 export function defineAgent(agent: AgentDefinition): Agent;
 export function defineEmbeddingProvider(provider: EmbeddingDefinition): EmbeddingProvider;
+export function defineModelProvider(provider: ModelDefinition): ModelProvider;
 
 export type Vector = number[] | Float32Array;
 export interface EmbeddingInfo {

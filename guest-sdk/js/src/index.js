@@ -1,7 +1,7 @@
 // What plugins are written with. A test needs no more than this and
 // `testing.js`; the component's own entry is in `component/`.
 
-export { defineAgent, defineEmbeddingProvider } from './plugin.js';
+export { defineAgent, defineEmbeddingProvider, defineModelProvider } from './plugin.js';
 export { KeepsakeError } from './error.js';
 export { CONVERSATION_BYTES, SUMMARY_BYTES } from './conversation.js';
 export { AGENT_LOOP, runAgentLoop } from './agent-loop.js';

@@ -1,7 +1,8 @@
 // Questions to a model, and its answers.
 
+import { response } from './answer.js';
 import { ask, KeepsakeError } from './error.js';
-import { fromU64, optionalJson, toJson } from './json.js';
+import { optionalJson, toJson } from './json.js';
 import { known } from './records.js';
 
 const REQUEST_KEYS = ['messages', 'tools', 'temperature', 'maxTokens', 'stop', 'extras'];
@@ -30,9 +31,9 @@ export class Completion {
     if (onText) {
       for (const piece of this) if (piece.tag === 'text') onText(piece.val);
     }
-    const response = answer(ask(() => this.#host.finish()));
+    const answer = response(ask(() => this.#host.finish()));
     this.close();
-    return response;
+    return answer;
   }
 
   /** Ends the request. The engine drops no handle by itself. */
@@ -57,14 +58,4 @@ export function toRequest(request) {
 
 function toMessage({ role, content, toolCalls = [], toolCallId }) {
   return { role, content, toolCalls, toolCallId };
-}
-
-function answer(wit) {
-  const { finishReason, usage } = wit;
-  return {
-    message: wit.message,
-    finishReason: finishReason.tag === 'other' ? finishReason.val : finishReason.tag,
-    usage: usage && { inputTokens: fromU64(usage.inputTokens), outputTokens: fromU64(usage.outputTokens) },
-    model: wit.model,
-  };
 }

@@ -25,6 +25,14 @@ export function defineEmbeddingProvider({ info, embed, ...rest }) {
   return { [KIND]: 'embedding-provider', info, embed };
 }
 
+/** A model provider: what it is, and how it answers a question. */
+export function defineModelProvider({ info, chat, ...rest }) {
+  nothingElse(rest, 'a model provider', 'info, chat');
+  isFunction(info, 'info', 'a model provider');
+  isFunction(chat, 'chat', 'a model provider');
+  return { [KIND]: 'model-provider', info, chat };
+}
+
 /** A reply as an agent may give it, a text or an object, as one object. */
 export function toReply(reply) {
   if (typeof reply === 'string') return { text: reply };

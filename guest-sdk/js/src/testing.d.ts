@@ -1,4 +1,4 @@
-import type { Agent, Context, EntryRef, Fact, Json, Message, Reply, Session } from './index.js';
+import type { Agent, Context, EntryRef, Fact, Json, Message, ModelProvider, ModelRequest, ModelResponse, Reply, Session } from './index.js';
 
 export type CommandAnswer = string | { code?: number; stdout?: string; stderr?: string };
 
@@ -20,6 +20,8 @@ export class Host {
   newSession(): void;
   /** Handles one message as the real host does. */
   turn(agent: Agent, message: string): Promise<Reply>;
+  /** Asks a model provider, and gives its whole answer with the pieces of text that it came in. */
+  chat(provider: ModelProvider, request: ModelRequest | Message[]): Promise<ModelResponse & { pieces: string[] }>;
   session(): Session;
   /** What a provider sees. */
   context(): Context;

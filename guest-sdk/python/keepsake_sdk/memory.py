@@ -8,7 +8,16 @@ from typing import Any
 
 from . import records
 from .error import KeepsakeError, ask
-from .records import Episode, Fact, Recollection, Remembered
+from .records import (
+    Compaction,
+    Episode,
+    EpisodeNode,
+    Fact,
+    ForkDifference,
+    MergeReport,
+    Recollection,
+    Remembered,
+)
 from .values import from_json, milliseconds, record, to_json
 
 #: How often `update` tries again when another session was faster.
@@ -32,6 +41,13 @@ class Scope:
     def set(self, key: str, value: Any) -> None:
         """Sets the value under a key; the last write wins."""
         ask(self._host.set, key, to_json(value, f"the value for `{key}`"))
+
+    def compare_and_set(self, key: str, expected: Any, value: Any) -> bool:
+        """Sets the value under a key, or deletes it where it is none, if the old
+        one is `expected`; none is expected where there is no value. Answers
+        whether it was."""
+        sides = [None if side is None else to_json(side) for side in (expected, value)]
+        return ask(self._host.compare_and_set, key, *sides)
 
     def delete(self, key: str) -> bool:
         """Deletes a key, and answers whether it was there."""
@@ -110,6 +126,19 @@ class Scope:
         """Sets when a fact ceases to hold, and answers whether it is known."""
         return ask(self._host.expire, id, milliseconds(at))
 
+    def compact(
+        self, *, max_age_ms: int | None = None, max_facts: int | None = None
+    ) -> Compaction:
+        """Lets old facts go, by age and by number; verified ones last. An agent
+        with a summarizer puts summaries in their place."""
+        options = record(max_age_ms=max_age_ms, max_facts=max_facts, extras=None)
+        done = ask(self._host.compact, options)
+        return Compaction(done.removed, done.summarised, done.remaining)
+
+    def fork(self, child: str) -> Branch:
+        """A copy of this memory under a name of its own, to try things out in."""
+        return Branch(ask(self._host.fork, child))
+
     def snippet(self, query: str | None = None, **options: Any) -> str:
         """Text to put before a prompt. `options` are `max_bytes` (4,096),
         `max_facts` (20) and `max_tokens`."""
@@ -121,8 +150,10 @@ class Scope:
         session: str | None = None,
         since: int | datetime | None = None,
         until: int | datetime | None = None,
+        lineage: bool = False,
     ) -> Iterator[Episode]:
-        """What happened, oldest first, read by pages."""
+        """What happened, oldest first, read by pages; with `lineage` also what
+        happened in the memory that this one was forked from."""
 
         def read(page: Any) -> Any:
             options = record(
@@ -130,11 +161,39 @@ class Scope:
                 since=milliseconds(since),
                 until=milliseconds(until),
                 session=session,
-                lineage=False,
+                lineage=lineage,
             )
             return self._host.episodes(options)
 
         return map(records.episode, _pages(read, "episodes"))
+
+    def episode_tree(self) -> list[EpisodeNode]:
+        """The sessions of this memory and of its forks, each with what happened
+        in it."""
+        return [records.episode_node(node) for node in ask(self._host.episode_tree)]
+
+
+class Branch:
+    """A fork of a memory, and its way back."""
+
+    def __init__(self, host: Any) -> None:
+        self._host = host
+
+    def scope(self) -> Scope:
+        """The fork's memory."""
+        return Scope(ask(self._host.scope))
+
+    def diff(self) -> ForkDifference:
+        """What it has changed."""
+        return records.difference(ask(self._host.diff))
+
+    def merge(self) -> MergeReport:
+        """Takes over what it has changed. The fork stays."""
+        return records.merge_report(ask(self._host.merge))
+
+    def discard(self) -> None:
+        """Deletes the fork, with all that only it knows."""
+        ask(self._host.discard)
 
 
 def _pages(read: Callable[[Any], Any], items: str) -> Iterator[Any]:

@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from .session import Context, Session
+from .answer import Question, Said
+from .session import Context, EmbeddingInfo, ModelInfo, Session
 
 
 @dataclass(frozen=True)
@@ -35,19 +36,6 @@ class Agent(ABC):
         """Answers one message."""
 
 
-@dataclass(frozen=True)
-class EmbeddingInfo:
-    """What a provider of vectors is. `model` names the vector space."""
-
-    model: str
-    dimensions: int
-    normalised: bool = True
-    max_texts: int = 256
-    max_text_bytes: int = 8 * 1024
-    relevance_threshold: float | None = None
-    extras: str | None = None
-
-
 class EmbeddingProvider(ABC):
     """A plugin that turns texts into vectors."""
 
@@ -59,3 +47,16 @@ class EmbeddingProvider(ABC):
     def embed(self, context: Context, texts: Sequence[str], kind: str) -> list[list[float]]:
         """One vector for each text, in their order. An empty text is allowed;
         `kind` is `query` or `passage`."""
+
+
+class ModelProvider(ABC):
+    """A plugin that answers chats."""
+
+    @abstractmethod
+    def info(self, context: Context) -> ModelInfo:
+        """What this provider is. Does not change while it runs."""
+
+    @abstractmethod
+    def chat(self, context: Context, question: Question) -> Said:
+        """Answers a question: with a text, or, as a generator, with the pieces of
+        one as they come, and at last with an `AnswerEnd`."""

@@ -93,6 +93,53 @@ class Episode:
     payload: Any
 
 
+@dataclass(frozen=True)
+class EpisodeNode:
+    """What happened in one session. `node` and `parent` are places in the list
+    of nodes; the parent is the session that made the fork which this one worked
+    on."""
+
+    node: int
+    parent: int | None
+    session: str
+    episodes: list[Episode]
+
+
+@dataclass(frozen=True)
+class Compaction:
+    """What a compaction did: facts that went, how many of them are part of a
+    summary, and how many there are afterwards."""
+
+    removed: int
+    summarised: int
+    remaining: int
+
+
+@dataclass(frozen=True)
+class ForkDifference:
+    """How a fork differs from its parent: its new and changed facts, the ids of
+    those that it forgot, keys of working memory and members of the profile, and
+    which of all that the parent changed in another way."""
+
+    added: list[Fact]
+    changed: list[Fact]
+    removed: list[str]
+    working: list[str]
+    profile: list[str]
+    conflicts: list[str]
+
+
+@dataclass(frozen=True)
+class MergeReport:
+    """What a merge took over. Where both sides changed the same in another way,
+    the parent's was kept."""
+
+    added: int
+    changed: int
+    removed: int
+    conflicts: list[str]
+
+
 def new_fact(
     content: str,
     *,
@@ -214,3 +261,22 @@ def recollection(wit: Any) -> Recollection:
 
 def episode(wit: Any) -> Episode:
     return Episode(entry(wit.entry), wit.at, wit.kind, from_json(wit.payload))
+
+
+def episode_node(wit: Any) -> EpisodeNode:
+    return EpisodeNode(wit.node, wit.parent, wit.session, [episode(one) for one in wit.episodes])
+
+
+def difference(wit: Any) -> ForkDifference:
+    return ForkDifference(
+        added=[fact(one) for one in wit.added],
+        changed=[fact(one) for one in wit.changed],
+        removed=list(wit.removed),
+        working=list(wit.working),
+        profile=list(wit.profile),
+        conflicts=list(wit.conflicts),
+    )
+
+
+def merge_report(wit: Any) -> MergeReport:
+    return MergeReport(wit.added, wit.changed, wit.removed, list(wit.conflicts))

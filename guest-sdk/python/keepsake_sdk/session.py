@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
-from . import conversation, message
+from . import conversation, message, records
 from .conversation import Conversation, Exchange
 from .error import ask
 from .memory import Scope
 from .message import Completion, Message, Response
+from .records import ForkDifference, MergeReport
 from .sandbox import Sandbox
-from .values import enum, from_json, optional_json
+from .values import enum, from_json, optional_json, record, variant
 
 _LEVELS = ("trace", "debug", "info", "warn", "error")
 _KINDS = ("query", "passage")
@@ -51,12 +52,26 @@ class SessionInfo:
 
 @dataclass(frozen=True)
 class ModelInfo:
-    """What the model is. `context_tokens` is how much it takes, where that is
-    known."""
+    """What a model is. `context_tokens` is how much it takes, where that is
+    known; `{"summarises": False}` as `extras` says that it cannot put a text into
+    fewer words."""
 
     model: str
-    context_tokens: int | None
-    extras: dict[str, Any]
+    context_tokens: int | None = None
+    extras: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class EmbeddingInfo:
+    """What a provider of vectors is. `model` names the vector space."""
+
+    model: str
+    dimensions: int
+    normalised: bool = True
+    max_texts: int = 256
+    max_text_bytes: int = 8 * 1024
+    relevance_threshold: float | None = None
+    extras: str | None = None
 
 
 class Session(Context):
@@ -125,6 +140,72 @@ class Session(Context):
         """Asks the model, and waits for the whole answer."""
         return self.chat(messages, **options).finish()
 
+    def embedding_info(self) -> EmbeddingInfo:
+        """What makes the vectors of this session."""
+        info = ask(self._host.embeddings.info)
+        return EmbeddingInfo(
+            model=info.model,
+            dimensions=info.dimensions,
+            normalised=info.normalised,
+            max_texts=info.max_texts,
+            max_text_bytes=info.max_text_bytes,
+            relevance_threshold=info.relevance_threshold,
+            extras=info.extras,
+        )
+
+    def spawn(
+        self, agent: str, *, fork_sandbox: bool = False, settings: Mapping[str, Any] | None = None
+    ) -> Child:
+        """Hands work to another agent, by the name that the host knows it under."""
+        options = record(
+            fork_sandbox=fork_sandbox,
+            settings=optional_json(settings, "the settings"),
+            extras=None,
+        )
+        return Child(ask(self._host.agents.spawn, agent, options))
+
     def embed(self, texts: Sequence[str], kind: str = "passage") -> list[list[float]]:
         """One vector for each text; `kind` is `query` or `passage`."""
         return ask(self._host.embeddings.embed, list(texts), enum(_KINDS, kind, "kind"))
+
+
+@dataclass(frozen=True)
+class ChildEvent:
+    """What another agent tells: `emitted` before its `reply`."""
+
+    kind: str
+    text: str
+
+
+class Child:
+    """Another agent at work, with a fork of this session's memory."""
+
+    def __init__(self, host: Any) -> None:
+        self._host = host
+
+    @property
+    def session(self) -> str:
+        """Its session's id."""
+        return self._host.session()
+
+    def send(self, message: str) -> None:
+        """Gives it a message."""
+        ask(self._host.send, message)
+
+    def next(self) -> ChildEvent | None:
+        """The next thing that it tells, waiting for it; none when nothing is
+        under way."""
+        event = ask(self._host.next)
+        return None if event is None else ChildEvent(variant(event), event.value)
+
+    def diff(self) -> ForkDifference:
+        """What it learned."""
+        return records.difference(ask(self._host.diff))
+
+    def merge(self) -> MergeReport:
+        """Takes over what it learned."""
+        return records.merge_report(ask(self._host.merge))
+
+    def discard(self) -> None:
+        """Forgets what it learned."""
+        ask(self._host.discard)

@@ -84,7 +84,7 @@ pub enum PluginError {
         problems: Vec<String>,
     },
     /// It is a plugin of another kind than the one that is needed.
-    #[error("the plugin {name:?} is {actual}, but {needed} is needed here")]
+    #[error("the plugin {name:?} is {actual}, but {needed} is needed here: {}", instead(.needed))]
     WrongKind {
         /// The plugin.
         name: String,
@@ -125,6 +125,17 @@ pub enum PluginError {
         /// What wasmtime said.
         reason: String,
     },
+}
+
+/// What to give in the place of a plugin of another kind.
+fn instead(needed: &str) -> &'static str {
+    match needed {
+        "an agent" => {
+            "`host run` takes an agent, such as `support-agent`, and providers as `--embeddings` and `--model`"
+        }
+        "an embedding provider" => "give one, such as `embed-static`",
+        _ => "give one, such as `model-offline`",
+    }
 }
 
 fn bullets(lines: &[String]) -> String {

@@ -43,16 +43,6 @@ pub(crate) fn run(
         NewLanguage::Ts => Language::TypeScript,
         NewLanguage::Python => Language::Python,
     };
-    if !kind.is_written_in(language) {
-        return Err(Failure::new(
-            ExitCode::Usage,
-            format!(
-                "there is no SDK yet for {} in {}: leave --lang out, which makes one in Rust",
-                kind.title(),
-                language.title()
-            ),
-        ));
-    }
     let files = keepsake_templates::project(name, kind, language);
     let folder = Path::new(name);
     // Made anew, not opened: what lies there already is someone's work.

@@ -107,11 +107,6 @@ impl Kind {
         }
     }
 
-    /// Whether there is an SDK for plugins of this kind in a language.
-    pub fn is_written_in(self, language: Language) -> bool {
-        self != Self::ModelProvider || language == Language::Rust
-    }
-
     /// The example that a plugin of this kind begins as, in Rust; those in other
     /// languages have the language's name behind it.
     fn example(self) -> &'static str {
@@ -226,7 +221,6 @@ mod tests {
         for (kind, language) in KINDS
             .into_iter()
             .flat_map(|kind| LANGUAGES.map(|language| (kind, language)))
-            .filter(|(kind, language)| kind.is_written_in(*language))
         {
             let files = project("billing-helper", kind, language);
             let own = files

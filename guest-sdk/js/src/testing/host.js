@@ -1,5 +1,7 @@
 // The host of a test: what a test says, and what an agent may ask.
 
+import { Answer, response } from '../answer.js';
+import { toRequest } from '../model.js';
 import { KIND, toReply } from '../plugin.js';
 import { Context, Session } from '../session.js';
 import { toJson } from '../json.js';
@@ -92,6 +94,15 @@ export class Host {
     } finally {
       this.#turn += 1;
     }
+  }
+
+  /** Asks a model provider, and gives its whole answer with the pieces of text that it came in. */
+  async chat(provider, request) {
+    if (provider?.[KIND] !== 'model-provider') throw new TypeError('a question is answered by what `defineModelProvider` made');
+    const answer = await Answer.begin(provider, this.context(), toRequest(request));
+    const pieces = [];
+    for (let piece = await answer.next(); piece; piece = await answer.next()) if (piece.tag === 'text') pieces.push(piece.val);
+    return { ...response(await answer.finish()), pieces };
   }
 
   /** The session as an agent sees it, for tests of parts of an agent. */

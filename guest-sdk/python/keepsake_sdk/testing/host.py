@@ -7,7 +7,9 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from .. import records
-from ..plugin import Agent, Reply
+from ..answer import Answer, Question
+from ..message import Message, Response
+from ..plugin import Agent, ModelProvider, Reply
 from ..records import EntryRef, Fact
 from ..session import Context, Session
 from ..values import record
@@ -96,6 +98,21 @@ class Host:
         reply = Reply(reply) if isinstance(reply, str) else reply
         self._record("turn-completed", {"turn": turn, "reply": reply.text})
         return reply
+
+    def chat(
+        self, provider: ModelProvider, question: Question | list[Message]
+    ) -> tuple[Response, list[str]]:
+        """Asks a model provider, and gives its whole answer with the pieces of
+        text that it came in."""
+        if not isinstance(question, Question):
+            question = Question(question)
+        context = self.context()
+        answer = Answer(provider.chat(context, question), provider.info(context).model)
+        pieces = []
+        while (piece := answer.next()) is not None:
+            if isinstance(piece, str):
+                pieces.append(piece)
+        return answer.finish(), pieces
 
     def session(self) -> Session:
         """The session as an agent sees it, for tests of parts of an agent."""

@@ -27,11 +27,12 @@ pub(super) fn build(project: &Project, to: &Path) -> Result<(), Failure> {
     let (world, entry) = match project.kind() {
         "agent" => ("agent-plugin", "agent"),
         "embedding-provider" => ("embedding-provider", "embedding_provider"),
+        "model-provider" => ("model-provider", "model_provider"),
         kind => {
             return Err(Failure::new(
                 ExitCode::Usage,
                 format!(
-                    "plugins of the kind {kind} cannot be written in Python yet; there are agent and embedding-provider"
+                    "plugins of the kind {kind} cannot be written in Python yet; there are agent, embedding-provider and model-provider"
                 ),
             ));
         }
