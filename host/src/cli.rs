@@ -283,6 +283,19 @@ pub(crate) enum MemoryCommand {
     /// Erase all that is known of a customer, for good: memory, and what the
     /// ledger's entries say
     Erase(EraseArguments),
+    /// Copy the whole database into one file, while it may be in use
+    Backup {
+        /// The file to write; one that is there is left as it is
+        file: PathBuf,
+    },
+    /// Make the database out of a backup, once it was found sound and its ledger intact
+    Restore {
+        /// The backup
+        file: PathBuf,
+        /// Put it in the place of the database that is there, which is kept beside
+        #[arg(long)]
+        replace: bool,
+    },
     /// Explain what of memory reached a prompt, and why
     Why(WhyArguments),
     /// Give facts the vectors of the embedding provider that is in use now

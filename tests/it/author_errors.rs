@@ -53,13 +53,18 @@ fn manifest(title: &str, text: &str) {
     shows(title, &folder.host(&["build", "helper"]).stderr);
 }
 
-/// The error's own lines: the backtrace differs with the compiler.
-fn without_backtrace(ran: &Ran) -> String {
-    let lines = ran.stderr.lines();
-    let lines: Vec<_> = lines
-        .take_while(|line| !line.starts_with("backtrace"))
+/// The error, and what the language itself says of it. The backtrace of the
+/// component and what its engine says differ with their versions.
+pub(crate) fn without_backtrace(ran: &Ran) -> String {
+    let (error, rest) = ran.stderr.split_once("\nbacktrace").unwrap();
+    let Some((_, stack)) = rest.split_once("the plugin's standard error, last lines:\n") else {
+        return format!("{}\n", error.trim_end());
+    };
+    let stack = stack.lines();
+    let stack: Vec<_> = stack
+        .take_while(|line| !line.trim().is_empty() && !line.contains("invalid variant"))
         .collect();
-    format!("{}\n", lines.join("\n").trim_end())
+    format!("{}\n…\n{}\n", error.trim_end(), stack.join("\n"))
 }
 
 #[test]

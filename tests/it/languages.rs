@@ -244,7 +244,10 @@ fn an_agent_in_typescript_has_its_types_checked_and_its_faults_told_by_their_lin
             "at handle (src/plugin.ts:13:",
         ],
     );
-    author_errors::shows("A fault in JavaScript", &failed.stderr);
+    author_errors::shows(
+        "A fault in JavaScript",
+        &author_errors::without_backtrace(&failed),
+    );
     // The fault ended the instance, and nothing else.
     project.say("I like tea.").succeeded();
 }
@@ -314,7 +317,7 @@ fn calls_the_whole_host(language: &str, source: &str) {
         done,
         json!({
             "swapped": [true, false, true], "vector": true, "model": true,
-            "added": ["Jordan moved to Oslo."], "working": ["step"], "merged": 1,
+            "added": ["Jordan moved to Oslo."], "working": ["step"], "merged": 2,
             "step": "packing", "compacted": [2, 1], "tree": true, "lineage": true,
             "stdout": "one\n", "stderr": "two\n", "code": 3, "kept": "kept",
             "missing": "not-found", "begun": "begun\n", "metrics": true,
@@ -384,7 +387,10 @@ fn an_agent_in_python_remembers_and_its_faults_are_told_by_their_lines() {
             "plugin.py\", line 16, in handle",
         ],
     );
-    author_errors::shows("A fault in Python", &failed.stderr);
+    author_errors::shows(
+        "A fault in Python",
+        &author_errors::without_backtrace(&failed),
+    );
     // The fault ended the instance, and nothing else.
     project.say("I like tea.").succeeded();
 }

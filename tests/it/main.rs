@@ -7,6 +7,7 @@ mod program;
 mod anthropic;
 mod author_errors;
 mod authoring;
+mod backups;
 mod compaction;
 mod configuration;
 mod continuing;

@@ -1,5 +1,6 @@
 //! `host memory`: what is remembered of a customer.
 
+mod backup;
 mod compact;
 mod erase;
 mod export;
@@ -75,6 +76,10 @@ pub(crate) async fn run(app: &App, command: MemoryCommand, json: bool) -> Result
         }
         MemoryCommand::Export(arguments) => export::export(app, arguments, json).await,
         MemoryCommand::Erase(arguments) => erase::erase(app, arguments, json).await,
+        MemoryCommand::Backup { file } => backup::back_up(app, &file, json).await,
+        MemoryCommand::Restore { file, replace } => {
+            backup::restore(app, &file, replace, json).await
+        }
         MemoryCommand::Why(arguments) => why::why(app, arguments, json).await,
         MemoryCommand::Reindex { whose, .. } => {
             reindex::reindex(app, &whose.resource(&app.config)?, json).await

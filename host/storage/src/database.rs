@@ -1,6 +1,7 @@
 //! The handle on the file: opening it, and carrying out reads and writes away
 //! from the asynchronous threads.
 
+mod backup;
 mod check;
 mod file;
 mod readers;
@@ -24,6 +25,7 @@ use writer::{Durability, Writer};
 
 pub(crate) use readers::Snapshot;
 
+pub use backup::Restoration;
 pub use check::{Check, Counts, ModelCount};
 pub use schema::KNOWN as SCHEMA_VERSION;
 pub use scrub::Scrubbed;

@@ -34,6 +34,11 @@ pub use source::SourceState;
 pub(crate) use source::{Chains, beginning, output_holds};
 pub use verify::{Fault, SessionHead, VerifyReport};
 
+/// Compares every hash, link and count that a connection sees.
+pub(crate) fn verify_all(connection: &rusqlite::Connection) -> Result<VerifyReport> {
+    verify::verify(connection, None)
+}
+
 /// Makes the enumeration of kinds and both ways between kind and name from one
 /// list, so that none can be forgotten.
 macro_rules! kinds {

@@ -35,7 +35,9 @@ mod memory;
 mod scope;
 mod sessions;
 
-pub use database::{Check, Counts, Database, ModelCount, SCHEMA_VERSION, Scrubbed, Settings};
+pub use database::{
+    Check, Counts, Database, ModelCount, Restoration, SCHEMA_VERSION, Scrubbed, Settings,
+};
 pub use error::StorageError;
 pub use ledger::{Entry, EntryPage, Fault, Kind, SessionHead, SourceState, VerifyReport};
 pub use memory::{

@@ -1,6 +1,6 @@
 //! What a doctor wants to know of the file.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use rusqlite::Connection;
 
@@ -73,29 +73,31 @@ impl Database {
     /// When the file is damaged so far that it cannot be read.
     pub async fn check(&self) -> Result<Check> {
         let path = self.path().to_path_buf();
-        self.read(move |connection| {
-            let size = |path: PathBuf| std::fs::metadata(path).map_or(0, |file| file.len());
-            let mut log = path.clone().into_os_string();
-            log.push("-wal");
-            let mut damage = damage(connection)?;
-            if damage.is_empty() {
-                damage = postings::disagreements(connection)?;
-            }
-            Ok(Check {
-                bytes: size(path.clone()),
-                log_bytes: size(log.into()),
-                path,
-                schema: schema::pragma(connection, "user_version")?,
-                known_schema: schema::KNOWN,
-                journal_mode: schema::pragma(connection, "journal_mode")?,
-                sqlite: rusqlite::version().to_owned(),
-                sound: damage.is_empty(),
-                damage,
-                counts: counts(connection)?,
-            })
-        })
-        .await
+        self.read(move |connection| check(connection, &path)).await
     }
+}
+
+/// Looks over what a connection sees of the file at `path`.
+pub(super) fn check(connection: &Connection, path: &Path) -> Result<Check> {
+    let size = |path: &Path| std::fs::metadata(path).map_or(0, |file| file.len());
+    let mut log = path.as_os_str().to_owned();
+    log.push("-wal");
+    let mut damage = damage(connection)?;
+    if damage.is_empty() {
+        damage = postings::disagreements(connection)?;
+    }
+    Ok(Check {
+        path: path.to_path_buf(),
+        bytes: size(path),
+        log_bytes: size(Path::new(&log)),
+        schema: schema::pragma(connection, "user_version")?,
+        known_schema: schema::KNOWN,
+        journal_mode: schema::pragma(connection, "journal_mode")?,
+        sqlite: rusqlite::version().to_owned(),
+        sound: damage.is_empty(),
+        damage,
+        counts: counts(connection)?,
+    })
 }
 
 fn damage(connection: &Connection) -> Result<Vec<String>> {

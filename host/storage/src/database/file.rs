@@ -52,7 +52,7 @@ pub(super) fn open_for_reading(path: &Path, settings: &Settings) -> Result<Conne
 
 /// Makes the folder and an empty file where they are missing; both can be read
 /// by their owner alone.
-fn create(path: &Path) -> Result<()> {
+pub(super) fn create(path: &Path) -> Result<()> {
     let refused = |error| refused(path, &error);
     if path.is_dir() {
         return Err(StorageError::CannotOpen {
@@ -60,16 +60,7 @@ fn create(path: &Path) -> Result<()> {
             reason: "it is a folder, not a file".to_owned(),
         });
     }
-    if let Some(folder) = path
-        .parent()
-        .filter(|folder| !folder.as_os_str().is_empty())
-    {
-        let mut builder = fs::DirBuilder::new();
-        builder.recursive(true);
-        #[cfg(unix)]
-        std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
-        builder.create(folder).map_err(refused)?;
-    }
+    make_folder(path)?;
     let mut options = fs::OpenOptions::new();
     options.write(true).create_new(true);
     #[cfg(unix)]
@@ -79,6 +70,24 @@ fn create(path: &Path) -> Result<()> {
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
         Err(error) => Err(refused(error)),
     }
+}
+
+/// Makes the folder of a file where it is missing; it can be read by its owner
+/// alone.
+pub(super) fn make_folder(path: &Path) -> Result<()> {
+    let Some(folder) = path
+        .parent()
+        .filter(|folder| !folder.as_os_str().is_empty())
+    else {
+        return Ok(());
+    };
+    let mut builder = fs::DirBuilder::new();
+    builder.recursive(true);
+    #[cfg(unix)]
+    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+    builder
+        .create(folder)
+        .map_err(|error| refused(path, &error))
 }
 
 /// Why the system does not let a file be made beside others of the database.

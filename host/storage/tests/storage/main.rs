@@ -1,5 +1,6 @@
 //! Tests of the storage as its callers see it, against real SQLite files.
 
+mod backups;
 mod common;
 mod compaction;
 mod crash;
