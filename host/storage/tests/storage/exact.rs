@@ -8,10 +8,10 @@ use crate::common::{TestFile, remember_text};
 use crate::recall::{by, by_words};
 
 /// A generator of numbers that is the same everywhere (Marsaglia's xorshift).
-struct Numbers(u64);
+pub(crate) struct Numbers(pub(crate) u64);
 
 impl Numbers {
-    fn below(&mut self, bound: u64) -> u64 {
+    pub(crate) fn below(&mut self, bound: u64) -> u64 {
         self.0 ^= self.0 << 13;
         self.0 ^= self.0 >> 7;
         self.0 ^= self.0 << 17;
@@ -249,13 +249,13 @@ async fn the_turn_after_a_question_answers_it() {
 
 /// A memory as a plain map would have it: values by key, and texts.
 #[derive(Clone, Debug, Default, PartialEq)]
-struct Plain {
+pub(crate) struct Plain {
     values: BTreeMap<String, u64>,
-    texts: BTreeSet<String>,
+    pub(crate) texts: BTreeSet<String>,
 }
 
 impl Plain {
-    async fn of(memory: &Memory) -> Self {
+    pub(crate) async fn of(memory: &Memory) -> Self {
         let values = memory.list(None, 1_000).await.unwrap().items;
         let facts = memory.list_facts(None, 1_000).await.unwrap().facts;
         Self {
@@ -302,7 +302,7 @@ impl Plain {
 }
 
 /// Does something to a memory, and the same to what it is compared with.
-async fn act(memory: &Memory, plain: &mut Plain, numbers: &mut Numbers, next: &mut u64) {
+pub(crate) async fn act(memory: &Memory, plain: &mut Plain, numbers: &mut Numbers, next: &mut u64) {
     match numbers.below(5) {
         0 | 1 => {
             *next += 1;

@@ -21,6 +21,7 @@ mod layers;
 mod model_use;
 mod opening;
 mod owner_erasure;
+mod owners;
 mod recall;
 mod restoring;
 mod scopes;
