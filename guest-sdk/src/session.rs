@@ -46,6 +46,17 @@ impl Session {
         Self { host }
     }
 
+    /// A client for the servers that the operator granted this plugin. The host
+    /// adds the secrets that are for them; none of them is ever here.
+    #[cfg(feature = "http")]
+    pub fn http(&self) -> crate::http::Client {
+        #[cfg(target_arch = "wasm32")]
+        let transport = Rc::new(crate::http::Outgoing);
+        #[cfg(not(target_arch = "wasm32"))]
+        let transport = self.host.transport();
+        crate::http::Client::new(transport)
+    }
+
     /// The facts of this turn: ids, the turn's number, the time.
     pub fn info(&self) -> SessionInfo {
         self.host.info()

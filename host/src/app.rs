@@ -17,6 +17,7 @@ use tokio::task::{JoinError, JoinHandle};
 use crate::cli::SandboxChoice;
 use crate::config::{Config, DEFAULT_EMBEDDINGS, DEFAULT_MODEL, PluginChoice};
 use crate::failure::{ExitCode, Failure};
+use crate::permission::{self, Permission, Remembered};
 use crate::provider_access::http_access;
 
 /// Held by the plugin whose loading is shown.
@@ -89,6 +90,7 @@ impl App {
         Ok(Plugins {
             engine: PluginEngine::new(INSTANCES)?,
             cache,
+            remembered: permission::remembered(&self.config.data)?,
             config: self.config.clone(),
         })
     }
@@ -160,6 +162,8 @@ impl<P: Send + Sync + 'static> Chosen<P> {
 pub(crate) struct Plugins {
     engine: PluginEngine,
     cache: ComponentCache,
+    /// What was granted at a terminal, this time or for good.
+    remembered: Vec<Remembered>,
     config: Config,
 }
 
@@ -195,37 +199,64 @@ impl Plugins {
         Ok(plugin)
     }
 
-    pub(crate) async fn agent(
-        &self,
-        choice: &PluginChoice,
-    ) -> Result<Arc<AgentPlugin>, PluginError> {
-        let plugin = self.load(choice)?;
+    pub(crate) async fn agent(&self, choice: &PluginChoice) -> Result<Arc<AgentPlugin>, Failure> {
+        let source = self.source(choice)?;
+        let permission = self.permission(&source);
+        let plugin = self.load_source(&source)?;
+        permission.expect_granted()?;
+        permission.expect_left(&plugin.report)?;
+        let access = permission.http_access(&self.config, true)?;
         let settings = self.settings(plugin.name());
-        AgentPlugin::new(&self.engine, plugin, self.config.limits.clone(), settings).await
+        let limits = self.config.limits.clone();
+        Ok(AgentPlugin::new(&self.engine, plugin, limits, settings, access).await?)
+    }
+
+    /// What a plugin wishes, and what it gets of that here.
+    pub(crate) fn permission(&self, source: &PluginSource) -> Permission {
+        Permission::of(source, &self.config, &self.remembered)
+    }
+
+    /// Asks the one at the terminal for what a plugin was not granted, where there
+    /// is one.
+    ///
+    /// # Errors
+    /// When there is no such plugin, or the answer is no.
+    pub(crate) fn ask_for(&mut self, choice: &PluginChoice) -> Result<(), Failure> {
+        let permission = self.permission(&self.source(choice)?);
+        let granted = permission::ask(&permission, &self.config.data)?;
+        self.remembered.extend(granted);
+        Ok(())
     }
 
     pub(crate) async fn embedder(&self) -> Result<Arc<EmbeddingPlugin>, Failure> {
-        self.embedder_of(self.load(&self.config.embeddings)?).await
+        let choice = &self.config.embeddings;
+        self.embedder_of(choice, self.load(choice)?).await
     }
 
     /// A plugin as the embedding provider that it is.
     pub(crate) async fn embedder_of(
         &self,
+        choice: &PluginChoice,
         plugin: LoadedPlugin,
     ) -> Result<Arc<EmbeddingPlugin>, Failure> {
-        let access = self.access(plugin.name())?;
+        let access = self.access(&self.permission(&self.source(choice)?))?;
         let settings = self.settings(plugin.name());
         let limits = self.config.limits.clone();
         Ok(EmbeddingPlugin::new(&self.engine, plugin, limits, settings, access).await?)
     }
 
     pub(crate) async fn model(&self) -> Result<Arc<ModelPlugin>, Failure> {
-        self.model_of(self.load(&self.config.model)?).await
+        let choice = &self.config.model;
+        self.model_of(choice, self.load(choice)?).await
     }
 
     /// A plugin as the model provider that it is.
-    pub(crate) async fn model_of(&self, plugin: LoadedPlugin) -> Result<Arc<ModelPlugin>, Failure> {
-        let access = self.access(plugin.name())?;
+    pub(crate) async fn model_of(
+        &self,
+        choice: &PluginChoice,
+        plugin: LoadedPlugin,
+    ) -> Result<Arc<ModelPlugin>, Failure> {
+        let access = self.access(&self.permission(&self.source(choice)?))?;
         let settings = self.settings(plugin.name());
         let limits = self.config.limits.clone();
         Ok(ModelPlugin::new(&self.engine, plugin, limits, settings, access).await?)
@@ -265,7 +296,7 @@ impl Plugins {
         F: Future<Output = Result<Arc<P>, PluginError>> + Send + 'static,
     {
         let source = self.source(choice)?;
-        let access = self.access(&source.name)?;
+        let access = self.access(&self.permission(&source))?;
         let certain = choice.name == default
             && self.cache.has(&self.engine, &source)
             && !self.config.settings.contains_key(&source.name)
@@ -293,11 +324,15 @@ impl Plugins {
         Ok(Chosen { provider, certain })
     }
 
-    fn access(&self, plugin: &str) -> Result<HttpAccess, Failure> {
-        match self.config.settings.get(plugin) {
-            Some(settings) => http_access(plugin, settings),
-            None => Ok(HttpAccess::default()),
-        }
+    /// What a provider may reach: the server of its `base-url`, which that setting
+    /// grants, and what else it wishes and was granted.
+    fn access(&self, permission: &Permission) -> Result<HttpAccess, Failure> {
+        permission.expect_granted()?;
+        let own = match self.config.settings.get(permission.name()) {
+            Some(settings) => http_access(permission.name(), settings)?,
+            None => HttpAccess::default(),
+        };
+        Ok(own.and(&permission.http_access(&self.config, false)?))
     }
 
     fn settings(&self, plugin: &str) -> Settings {

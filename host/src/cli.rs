@@ -20,6 +20,7 @@ Exit codes:
   4    a turn gave no reply
   5    the memory cannot be opened, read or written
   6    the ledger does not verify
+  7    the plugin wishes more than it was granted
   130  interrupted
 
 Settings come from host.toml, found in this folder or one above it; HOST_*

@@ -11,6 +11,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use keepsake_plugin::{GuestLimits, ModelLimits};
+use keepsake_rights::Grant;
 use keepsake_storage::CompactOptions;
 
 use crate::cli::{Common, Parts, SandboxChoice};
@@ -45,6 +46,10 @@ pub(crate) struct Config {
     /// What a session may ask of models.
     pub(crate) model_limits: ModelLimits,
     pub(crate) memory: MemoryConfig,
+    /// What plugins are granted, by their names.
+    pub(crate) grants: BTreeMap<String, Grant>,
+    /// Where secrets are that are no variable of their name.
+    pub(crate) secrets: BTreeMap<String, PathBuf>,
     /// Settings of each plugin by its name.
     pub(crate) settings: BTreeMap<String, serde_json::Map<String, serde_json::Value>>,
 }
@@ -140,6 +145,12 @@ impl Config {
             Some(data) => data_base.join(data),
             None => default_data,
         };
+        let grants = grants(file.grants)?;
+        let secrets = file
+            .secrets
+            .into_iter()
+            .map(|(name, path)| (name, file_base.join(path)))
+            .collect();
         let mut settings = settings(file.settings)?;
         for note in presets::apply(&mut settings)? {
             output::note!("note: {note}");
@@ -175,6 +186,8 @@ impl Config {
             limits: guest_limits(&file.limits)?,
             model_limits: model_limits(&file.limits)?,
             memory: memory(&file.memory)?,
+            grants,
+            secrets,
             settings,
             file: path,
         })
@@ -233,6 +246,16 @@ fn bounded(key: &str, value: u64, low: u64, high: u64) -> Result<u64, Failure> {
     }
 }
 
+fn grants(tables: BTreeMap<String, toml::Table>) -> Result<BTreeMap<String, Grant>, Failure> {
+    tables
+        .into_iter()
+        .map(|(plugin, table)| {
+            let grant = Grant::read(&plugin, table).map_err(|error| wrong(error.to_string()))?;
+            Ok((plugin, grant))
+        })
+        .collect()
+}
+
 fn settings(
     tables: BTreeMap<String, toml::Table>,
 ) -> Result<BTreeMap<String, serde_json::Map<String, serde_json::Value>>, Failure> {
@@ -252,14 +275,17 @@ impl Config {
     /// in use nor for one that ships with the host.
     pub(crate) fn strange_settings(&self, used: &[&str]) -> Vec<String> {
         let shipped: Vec<_> = keepsake_builtin::all().collect();
-        strange_settings(self.settings.keys(), used, &shipped)
+        let mut strange = strange_tables("settings", self.settings.keys(), used, &shipped);
+        strange.extend(strange_tables("grants", self.grants.keys(), used, &shipped));
+        strange
     }
 }
 
-/// What to say of `[settings.PLUGIN]` tables of which no plugin is in use, and
+/// What to say of `[settings.PLUGIN]` or `[grants.PLUGIN]` tables of which no plugin is in use, and
 /// whose name is nearly that of one. Others may be for plugins that are used at
 /// other times.
-fn strange_settings<'n>(
+fn strange_tables<'n>(
+    table: &str,
     named: impl Iterator<Item = &'n String>,
     used: &[&str],
     others: &[&str],
@@ -270,7 +296,7 @@ fn strange_settings<'n>(
         .filter_map(|name| {
             let nearest = file::nearest(name, known())?;
             Some(format!(
-                "[settings.{name}] is for no plugin that is in use, and does nothing; did you mean [settings.{nearest}]?"
+                "[{table}.{name}] is for no plugin that is in use, and does nothing; did you mean [{table}.{nearest}]?"
             ))
         })
         .collect()
@@ -316,7 +342,8 @@ mod tests {
     fn settings_whose_plugin_is_misspelt_are_told() {
         let told = |name: &str| {
             let named = [name.to_owned()];
-            strange_settings(
+            strange_tables(
+                "settings",
                 named.iter(),
                 &["my-agent"],
                 &["embed-openai", "model-openai"],

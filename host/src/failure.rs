@@ -20,6 +20,7 @@ pub(crate) enum ExitCode {
     Turn = 4,
     Storage = 5,
     Ledger = 6,
+    Denied = 7,
     Interrupted = 130,
 }
 

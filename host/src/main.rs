@@ -7,6 +7,7 @@ mod commands;
 mod config;
 mod failure;
 mod output;
+mod permission;
 mod progress;
 mod provider_access;
 mod session;

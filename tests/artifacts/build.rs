@@ -4,7 +4,8 @@ use std::fmt::Write as _;
 
 use keepsake_guest_build::{build_guests, write_generated};
 
-const GUESTS: [&str; 10] = [
+const GUESTS: [&str; 11] = [
+    "asking-agent",
     "bench-agent",
     "forking-agent",
     "summarising-agent",

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use keepsake_test_artifacts::{HASHED_EMBEDDINGS, MINIMAL_AGENT};
+use keepsake_test_artifacts::{HASHED_EMBEDDINGS, MINIMAL_AGENT, UNRULY_AGENT};
 
 use crate::program::Folder;
 
@@ -226,4 +226,53 @@ fn inspecting_tells_what_a_plugin_is() {
         text.contains("runs here yes") && text.contains("keepsake:host/memory@0.1.0"),
         "{text}"
     );
+}
+
+#[test]
+fn what_a_plugin_wishes_is_in_the_component_and_is_shown() {
+    let folder = Folder::new();
+    let inspected = |plugin: &str| {
+        folder
+            .host(&["inspect", plugin, "--json"])
+            .succeeded()
+            .json()
+    };
+    let provider = inspected("embed-openai");
+    assert_eq!(provider["manifest"]["wishes"]["http"][0], "base-url");
+    let text = folder.host(&["inspect", "embed-openai"]).succeeded().stdout;
+    assert!(
+        text.contains("requests to the server of its setting `base-url`"),
+        "{text}"
+    );
+    assert_eq!(
+        inspected(MINIMAL_AGENT)["manifest"]["name"],
+        "minimal-agent"
+    );
+    assert!(inspected(UNRULY_AGENT)["manifest"].is_null());
+
+    // A manifest that does not wish what the component imports.
+    let wasm = fs::read(MINIMAL_AGENT).unwrap();
+    let with = |wishes: &str| {
+        let manifest = format!(
+            "manifest = 1\nname = \"narrow\"\nkind = \"agent\"\nlanguage = \"rust\"\n{wishes}"
+        );
+        folder.write("narrow.wasm", keepsake_rights::embed(&wasm, &manifest))
+    };
+    with("[wishes]\ninterfaces = [\"memory\"]");
+    folder
+        .say("narrow.wasm", "hello", &["--resource", "jordan"])
+        .failed(
+            3,
+            &[
+                "`keepsake:host/sandbox`",
+                "add \"sandbox\" to `interfaces`",
+                "plugin.toml",
+            ],
+        );
+    assert!(!folder.database().exists());
+    with("[wishes]\nhtpt = []");
+    folder
+        .say("narrow.wasm", "hello", &["--resource", "jordan"])
+        .failed(3, &["manifest", "did you mean `wishes.http`?"]);
+    assert!(!folder.database().exists());
 }

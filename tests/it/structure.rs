@@ -44,6 +44,7 @@ fn dependencies_go_one_way() {
         ("host/types/Cargo.toml", vec![]),
         ("host/client/Cargo.toml", vec![]),
         ("host/gate/Cargo.toml", vec![]),
+        ("host/rights/Cargo.toml", vec!["keepsake-types"]),
         (
             "host/storage/Cargo.toml",
             vec!["keepsake-types", "keepsake-gate"],
@@ -57,6 +58,7 @@ fn dependencies_go_one_way() {
             vec![
                 "keepsake-types",
                 "keepsake-client",
+                "keepsake-rights",
                 "keepsake-storage",
                 "keepsake-sandbox",
             ],

@@ -203,3 +203,59 @@ fn an_import_shows_how_far_it_is() {
     terminal.shows("imported 20000 facts");
     assert_eq!(terminal.ends(), Some(0));
 }
+
+#[test]
+fn what_was_not_granted_is_asked_for_once_at_a_terminal() {
+    use std::os::unix::fs::PermissionsExt;
+    let folder = Folder::new();
+    let wasm = std::fs::read(keepsake_test_artifacts::ASKING_AGENT).unwrap();
+    let wishing = |server: &str| {
+        let manifest = format!(
+            "name = \"asking\"\nkind = \"agent\"\nlanguage = \"rust\"\n[wishes]\nhttp = [\"{server}\"]\n"
+        );
+        folder.write("asking.wasm", keepsake_rights::embed(&wasm, &manifest));
+    };
+    let run = ["run", "asking.wasm", "--resource", "jordan"];
+    let remembered = folder.path().join(".keepsake/grants.toml");
+    wishing("http://127.0.0.1:9");
+    let mut terminal = Terminal::start(&folder, &run);
+    terminal.shows("send requests to http://127.0.0.1:9");
+    terminal.shows("n = no: ");
+    terminal.press("n\r");
+    terminal.shows("was not granted");
+    assert_eq!(terminal.child.wait().unwrap().code(), Some(7));
+    assert!(!folder.database().exists());
+
+    let mut terminal = Terminal::start(&folder, &run);
+    terminal.shows("n = no: ");
+    terminal.press("y\r");
+    terminal.shows("> ");
+    terminal.press("\u{4}");
+    terminal.child.wait().unwrap();
+    assert!(!remembered.exists());
+
+    let mut terminal = Terminal::start(&folder, &run);
+    terminal.shows("n = no: ");
+    terminal.press("a\r");
+    terminal.shows("> ");
+    terminal.press("\u{4}");
+    terminal.child.wait().unwrap();
+    let mode = std::fs::metadata(&remembered).unwrap().permissions().mode();
+    assert_eq!(mode & 0o777, 0o600);
+
+    // Remembered for this build, at a terminal or not, and for no other one.
+    folder
+        .say("asking.wasm", "hello", &["--resource", "jordan"])
+        .succeeded();
+    wishing("https://more.example");
+    let mut terminal = Terminal::start(&folder, &run);
+    terminal.shows("send requests to https://more.example");
+    terminal.shows("n = no: ");
+    terminal.press("n\r");
+    assert_eq!(terminal.child.wait().unwrap().code(), Some(7));
+    // Nobody can have written it but its owner.
+    std::fs::set_permissions(&remembered, std::fs::Permissions::from_mode(0o644)).unwrap();
+    folder
+        .say("asking.wasm", "hello", &["--resource", "jordan"])
+        .failed(2, &["chmod 600"]);
+}

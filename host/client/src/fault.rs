@@ -10,6 +10,9 @@ pub enum Fault {
     /// The name is not known.
     #[error("its name cannot be resolved; check the spelling, and the network")]
     Name,
+    /// The name stands for private addresses only.
+    #[error(transparent)]
+    NotPublic(#[from] crate::NotPublic),
     /// Nobody listens there.
     #[error("it refuses the connection; check that the server runs and that the port is right")]
     Refused,
@@ -43,6 +46,12 @@ impl Fault {
             .find_map(|cause| cause.downcast_ref::<rustls::Error>())
         {
             return Self::Tls(tls.to_string());
+        }
+        let private = causes
+            .iter()
+            .find_map(|cause| cause.downcast_ref::<crate::NotPublic>());
+        if let Some(private) = private {
+            return Self::NotPublic(private.clone());
         }
         if error.is_timeout() {
             return Self::TimedOut;

@@ -7,6 +7,7 @@
 mod credential;
 mod fault;
 mod origin;
+mod public;
 mod redaction;
 
 use std::sync::Arc;
@@ -15,6 +16,7 @@ use std::time::Duration;
 pub use credential::{Credential, CredentialError};
 pub use fault::Fault;
 pub use origin::{Origin, OriginError};
+pub use public::{NotPublic, is_public};
 pub use redaction::{RedactedStream, Redaction, SHORTEST_REDACTED_KEY};
 
 /// How long to wait for a connection, TLS included.
@@ -38,11 +40,7 @@ pub fn client(origin: &Origin) -> Result<reqwest::Client, Fault> {
 /// # Errors
 /// As [`client`].
 pub fn client_for(encrypted: bool, near: bool) -> Result<reqwest::Client, Fault> {
-    let mut builder = reqwest::Client::builder()
-        .user_agent(concat!("keepsake/", env!("CARGO_PKG_VERSION")))
-        .redirect(reqwest::redirect::Policy::none())
-        .connect_timeout(CONNECT_TIMEOUT)
-        .pool_idle_timeout(IDLE_TIMEOUT);
+    let mut builder = builder();
     if near {
         builder = builder.no_proxy();
     }
@@ -53,6 +51,35 @@ pub fn client_for(encrypted: bool, near: bool) -> Result<reqwest::Client, Fault>
         builder = builder.tls_backend_preconfigured(without_trust());
     }
     builder.build().map_err(|error| Fault::of(&error))
+}
+
+/// A client for servers on the internet: a name that stands for an address of
+/// this machine or of a private network is not connected to, but for the names in
+/// `private_hosts`. No proxy is used, since it would look the names up itself.
+///
+/// # Errors
+/// As [`client`].
+pub fn guarded_client(
+    encrypted: bool,
+    private_hosts: Vec<String>,
+) -> Result<reqwest::Client, Fault> {
+    let mut builder = builder()
+        .no_proxy()
+        .dns_resolver(Arc::new(public::PublicOnly::new(private_hosts)));
+    if encrypted {
+        let _ = rustls::crypto::ring::default_provider().install_default();
+    } else {
+        builder = builder.tls_backend_preconfigured(without_trust());
+    }
+    builder.build().map_err(|error| Fault::of(&error))
+}
+
+fn builder() -> reqwest::ClientBuilder {
+    reqwest::Client::builder()
+        .user_agent(concat!("keepsake/", env!("CARGO_PKG_VERSION")))
+        .redirect(reqwest::redirect::Policy::none())
+        .connect_timeout(CONNECT_TIMEOUT)
+        .pool_idle_timeout(IDLE_TIMEOUT)
 }
 
 /// TLS that trusts nobody, for clients that need none: reading the system's

@@ -125,6 +125,7 @@ impl AgentPlugin {
         plugin: LoadedPlugin,
         limits: GuestLimits,
         settings: Settings,
+        access: HttpAccess,
     ) -> Result<Arc<Self>, PluginError> {
         let plugin = plugin.expect(PluginKind::Agent)?;
         let summarises = plugin.report.exports_ours("summarizer");
@@ -135,13 +136,7 @@ impl AgentPlugin {
             };
             Ok((AgentPluginPre::new(pre)?, summarizer))
         })?;
-        let guest = Guest::new(
-            plugin.name(),
-            engine,
-            limits,
-            settings,
-            HttpAccess::default(),
-        );
+        let guest = Guest::new(plugin.name(), engine, limits, settings, access);
         let description = describe_agent(&guest, &pre).await?;
         let profile_schema = match &description.profile_schema {
             Some(schema) => Some(Arc::new(ProfileSchema::new(schema).map_err(|reason| {

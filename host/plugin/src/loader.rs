@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 use std::path::Path;
 
+use keepsake_rights::{Manifest, ManifestError};
 use keepsake_types::limits;
 use wasmtime::component::Component;
 
@@ -40,6 +41,23 @@ impl PluginSource {
             hash: hash.into(),
             wasm: wasm.into(),
         }
+    }
+
+    /// BLAKE3 of the component, hexadecimal.
+    #[must_use]
+    pub fn hash(&self) -> String {
+        self.hash.to_hex().to_string()
+    }
+
+    /// The manifest that lies in the component, if one does. Nothing is compiled
+    /// for it.
+    ///
+    /// # Errors
+    /// When it cannot be read.
+    pub fn manifest(&self) -> Result<Option<Manifest>, ManifestError> {
+        keepsake_rights::embedded(&self.wasm)
+            .map(Manifest::of_bytes)
+            .transpose()
     }
 
     /// Reads a component's file; its name becomes the plugin's.

@@ -1,5 +1,6 @@
 //! What a component is and whether it runs here, read without running it.
 
+use keepsake_rights::{Capability, Manifest};
 use serde::Serialize;
 use wasmtime::Engine;
 use wasmtime::component::Component;
@@ -11,6 +12,9 @@ include!(concat!(env!("OUT_DIR"), "/interfaces.rs"));
 
 /// The package that our interfaces are in.
 const PACKAGE: &str = "keepsake:host/";
+
+/// What a plugin imports that sends requests.
+const OUTGOING_HTTP: &str = "wasi:http/outgoing-handler@";
 
 /// What a component exports decides what it is to us.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -90,6 +94,8 @@ pub struct PluginReport {
     pub wit_version: Option<String>,
     /// The version that this host offers.
     pub host_wit_version: &'static str,
+    /// What it says of itself and wishes, where it has a manifest that can be read.
+    pub manifest: Option<Manifest>,
     /// What it needs.
     pub imports: Vec<Interface>,
     /// What it offers.
@@ -113,6 +119,10 @@ impl PluginReport {
             .map(|(name, item)| interface(name, &item.ty, engine))
             .collect();
         let kind = kind(&exports);
+        let (manifest, unreadable) = match source.manifest() {
+            Ok(manifest) => (manifest, None),
+            Err(error) => (None, Some(error)),
+        };
         let mut report = Self {
             name: source.name.clone(),
             kind,
@@ -122,14 +132,33 @@ impl PluginReport {
                 .or_else(|| version_of_first(&exports))
                 .or_else(|| version_of_first(&imports)),
             host_wit_version: WIT_VERSION,
+            manifest,
             imports,
             exports,
             runs_here: false,
             problems: Vec::new(),
         };
         report.problems = problems(&report);
+        report.problems.extend(unreadable.map(|error| {
+            format!(
+                "the manifest in it cannot be used: {error}; correct plugin.toml and build it again"
+            )
+        }));
         report.runs_here = report.problems.is_empty();
         report
+    }
+
+    /// Whether it imports this capability's interface, or keeps nothing but types
+    /// of it.
+    pub fn uses(&self, capability: Capability) -> bool {
+        self.imports_ours(capability.name(), None)
+    }
+
+    /// Whether it can send requests over HTTP.
+    pub fn asks_servers(&self) -> bool {
+        self.imports
+            .iter()
+            .any(|import| import.name.starts_with(OUTGOING_HTTP))
     }
 
     /// Whether it imports this function of our package's interface, or any where
@@ -230,8 +259,40 @@ fn problems(report: &PluginReport) -> Vec<String> {
     for import in &report.imports {
         problems.extend(import_problem(report.kind, import));
     }
+    if let Some(manifest) = &report.manifest {
+        problems.extend(unwished(report, manifest));
+    }
     // One cause gives one message: a wrong version shows in every import.
     problems.dedup();
+    problems
+}
+
+/// What it imports, or is, against its own manifest.
+fn unwished(report: &PluginReport, manifest: &Manifest) -> Vec<String> {
+    let mut problems = Vec::new();
+    if report.kind != PluginKind::NotOurs && report.kind.export() != Some(manifest.kind.export()) {
+        problems.push(format!(
+            "its manifest says that it is of kind `{}`, and it is {}: correct `kind` in plugin.toml, or what the source registers, and build it again",
+            manifest.kind.name(),
+            report.kind.with_article(),
+        ));
+    }
+    let wishes = &manifest.wishes;
+    if let Some(wished) = &wishes.interfaces {
+        let used = Capability::ALL.into_iter().filter(|of| report.uses(*of));
+        problems.extend(used.filter(|of| !wished.contains(of)).map(|of| {
+            let name = of.name();
+            format!(
+                "it imports `{PACKAGE}{name}`, which its manifest does not wish: add \"{name}\" to `interfaces` under [wishes] in plugin.toml and build it again, or remove its use"
+            )
+        }));
+    }
+    if report.asks_servers() && wishes.http.is_empty() {
+        problems.push(
+            "it imports `wasi:http/outgoing-handler`, and its manifest wishes no server: list the servers in `http` under [wishes] in plugin.toml, as in http = [\"https://api.example.com\"], and build it again, or remove its use"
+                .into(),
+        );
+    }
     problems
 }
 

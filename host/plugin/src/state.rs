@@ -42,6 +42,7 @@ impl State {
         turn: Option<TurnState>,
     ) -> Self {
         let standard_error = LastLines::default();
+        let ledger = turn.as_ref().map(|turn| turn.context.ledger.clone());
         // No files, no environment, no arguments, no sockets: what a plugin
         // gets, it gets through the interfaces of this host.
         let wasi = WasiCtx::builder()
@@ -58,7 +59,7 @@ impl State {
             standard_error,
             settings,
             log: LogState::new(plugin),
-            http: HttpRequests::new(plugin, http),
+            http: HttpRequests::new(plugin, http, ledger),
             http_context: WasiHttpCtx::new(),
             turn,
         }

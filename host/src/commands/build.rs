@@ -112,14 +112,20 @@ fn build(project: &Project) -> Result<PathBuf, Failure> {
     }
     // Renamed into its place: a host that runs the old one never sees half.
     let half = component.with_extension("wasm.part");
-    match project.language {
-        Language::Rust => {
-            let built = rust::build(project)?;
-            fs::copy(&built, &half).map_err(unwritable)?;
+    let built = match project.language {
+        Language::Rust => rust::build(project)?,
+        Language::Js | Language::Ts => {
+            javascript::build(project, &half)?;
+            half.clone()
         }
-        Language::Js | Language::Ts => javascript::build(project, &half)?,
-        Language::Python => python::build(project, &half)?,
-    }
+        Language::Python => {
+            python::build(project, &half)?;
+            half.clone()
+        }
+    };
+    let wasm = fs::read(&built)?;
+    let wasm = keepsake_rights::embed(&wasm, &project.manifest);
+    fs::write(&half, wasm).map_err(unwritable)?;
     fs::File::options()
         .write(true)
         .open(&half)

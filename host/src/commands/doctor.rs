@@ -207,7 +207,10 @@ async fn plugins(app: &App) -> Vec<Finding> {
         .await
         .map(|model| format!("{}: {}", model.name(), model.info().model));
     vec![
-        finding("agent", agent.map_err(|error| error.to_string())),
+        finding(
+            "agent",
+            agent.map_err(|failure| failure.message().to_owned()),
+        ),
         finding("embeddings", embedder.map_err(|error| error.to_string())),
         finding("model", model.map_err(|error| error.to_string())),
     ]

@@ -1,19 +1,31 @@
 //! `host inspect`: what a plugin is and whether it would run here, without
 //! running it.
 
+mod wishes;
+
 use keepsake_plugin::{Interface, PluginKind, PluginReport};
 
 use crate::app::App;
 use crate::config::PluginChoice;
-use crate::failure::Failure;
+use crate::failure::{ExitCode, Failure};
 use crate::output;
 
 pub(crate) fn run(app: &App, plugin: &str, json: bool) -> Result<(), Failure> {
-    let report = app.plugins()?.load(&PluginChoice::here(plugin))?.report;
+    let plugins = app.plugins()?;
+    let choice = PluginChoice::here(plugin);
+    let report = plugins.load(&choice)?.report;
+    let permission = plugins.permission(&plugins.source(&choice)?);
     if json {
-        return output::json(&report);
+        let mut value = serde_json::to_value(&report).map_err(|error| {
+            Failure::new(
+                ExitCode::Other,
+                format!("the answer cannot be written as JSON: {error}"),
+            )
+        })?;
+        value["rights"] = wishes::json(&permission);
+        return output::json(&value);
     }
-    output::write(&text(&report))
+    output::write(&format!("{}{}", text(&report), wishes::gets(&permission)))
 }
 
 /// The report for a reader.
@@ -37,6 +49,7 @@ pub(crate) fn text(report: &PluginReport) -> String {
         "built for keepsake:host {version} (this host: {})",
         report.host_wit_version
     );
+    wishes::text(&mut text, report);
     list(&mut text, "imports", &report.imports);
     list(&mut text, "exports", &report.exports);
     if report.runs_here {

@@ -24,9 +24,9 @@ async fn check(app: &App, plugin: String, json: bool) -> Result<(), Failure> {
     let shown = crate::progress::after_a_moment(&format!("checking {name}"));
     let checks = match kind {
         PluginKind::EmbeddingProvider => {
-            check_embeddings(&*plugins.embedder_of(loaded).await?).await
+            check_embeddings(&*plugins.embedder_of(&choice, loaded).await?).await
         }
-        PluginKind::ModelProvider => check_model(&plugins.model_of(loaded).await?).await,
+        PluginKind::ModelProvider => check_model(&plugins.model_of(&choice, loaded).await?).await,
         PluginKind::Agent | PluginKind::NotOurs => {
             return Err(Failure::new(
                 ExitCode::Plugin,

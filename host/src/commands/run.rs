@@ -30,16 +30,20 @@ use watch::Watch;
 pub(crate) async fn run(app: &App, arguments: RunArguments, json: bool) -> Result<(), Failure> {
     // What a project is built to is found by the folder's name.
     let built = build::if_project(Path::new(&arguments.plugin))?;
-    let plugins = app.plugins()?;
+    let mut plugins = app.plugins()?;
+    let folder = arguments.plugin.clone();
+    let plugin = built.map_or(arguments.plugin, |file| file.to_string_lossy().into_owned());
+    let choice = PluginChoice::here(plugin);
+    if !json {
+        plugins.ask_for(&choice)?;
+    }
     let mut watch = match arguments.watch {
-        true => Some(Watch::new(&plugins, Path::new(&arguments.plugin))?),
+        true => Some(Watch::new(&plugins, Path::new(&folder))?),
         false => None,
     };
-    let plugin = built.map_or(arguments.plugin, |file| file.to_string_lossy().into_owned());
     let opening = app.opening_database();
     // Plugins are checked before anything is written: a mistyped name leaves
     // no data folder behind.
-    let choice = PluginChoice::here(plugin);
     let embedder = plugins.embedding_provider()?;
     let model = plugins.model_provider()?;
     let agent = plugins.agent(&choice).await?;
@@ -58,6 +62,11 @@ pub(crate) async fn run(app: &App, arguments: RunArguments, json: bool) -> Resul
             .team
             .member(&app.config, &agent.description().name)?,
     };
+    let mut sandbox = app.config.sandbox.clone();
+    sandbox.network |= plugins
+        .permission(&plugins.source(&choice)?)
+        .rights
+        .sandbox_network;
     let database = opening.finish().await?;
     let with_vectors = agent.needs().embeddings;
     let parts = Parts {
@@ -66,7 +75,7 @@ pub(crate) async fn run(app: &App, arguments: RunArguments, json: bool) -> Resul
         embedder: embedder.provider.clone(),
         model: model.provider,
         backend: app.sandbox_backend()?,
-        sandbox: app.config.sandbox.clone(),
+        sandbox,
         model_limits: app.config.model_limits,
         upkeep: app.config.memory,
     };

@@ -26,6 +26,12 @@ pub(super) struct File {
     pub(super) limits: LimitsTable,
     #[serde(default)]
     pub(super) memory: MemoryTable,
+    /// Files that hold secrets, by the secrets' names.
+    #[serde(default)]
+    pub(super) secrets: BTreeMap<String, PathBuf>,
+    /// Each is read with its own key check.
+    #[serde(default)]
+    pub(super) grants: BTreeMap<String, toml::Table>,
     #[serde(default)]
     pub(super) settings: BTreeMap<String, toml::Table>,
 }
@@ -169,6 +175,9 @@ const FURTHER: [&str; 6] = [
 /// Tables of keys.
 const TABLES: [&str; 4] = ["sandbox", "sandbox.opensandbox", "limits", "memory"];
 
+/// Tables whose keys are the names of plugins or secrets.
+const OPEN_TABLES: [&str; 3] = ["grants", "secrets", "settings"];
+
 /// Reads a file and names what is wrong with its keys.
 pub(super) fn read(path: &Path) -> Result<toml::Table, Failure> {
     let text = std::fs::read_to_string(path).map_err(|error| {
@@ -191,7 +200,7 @@ fn check_keys(path: &Path, outer: &str, table: &toml::Table) -> Result<(), Failu
             outer => format!("{outer}.{key}"),
         };
         match value {
-            _ if key == "settings" => {}
+            _ if OPEN_TABLES.contains(&key.as_str()) => {}
             toml::Value::Table(inner) if TABLES.contains(&key.as_str()) => {
                 check_keys(path, &key, inner)?;
             }
@@ -213,7 +222,7 @@ fn check_key(path: &Path, key: &str) -> Result<(), Failure> {
     }
     let nearest = known()
         .chain(TABLES)
-        .chain(["settings"])
+        .chain(OPEN_TABLES)
         .max_by(|a, b| strsim::jaro_winkler(a, key).total_cmp(&strsim::jaro_winkler(b, key)));
     let suggestion = match nearest {
         Some(nearest) if strsim::jaro_winkler(nearest, key) > 0.8 => {
@@ -221,7 +230,10 @@ fn check_key(path: &Path, key: &str) -> Result<(), Failure> {
         }
         _ => {
             let known: Vec<_> = known().collect();
-            format!("known keys are {}, and [settings.PLUGIN]", known.join(", "))
+            format!(
+                "known keys are {}, [grants.PLUGIN], [secrets] and [settings.PLUGIN]",
+                known.join(", ")
+            )
         }
     };
     Err(wrong(format!(

@@ -93,6 +93,11 @@ kinds! {
     SandboxOpened = "sandbox-opened",
     /// A sandbox was closed.
     SandboxClosed = "sandbox-closed",
+    /// A request of the agent goes out: `method`, `server`, `path`, `bytes`.
+    HttpRequest = "http-request",
+    /// It was answered, with `status`, or not, for the reason in `error`:
+    /// `server`, `request`, `milliseconds`.
+    HttpResponse = "http-response",
     /// A command was started in a sandbox.
     ExecStarted = "exec-started",
     /// A running command wrote something.

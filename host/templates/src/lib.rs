@@ -22,6 +22,16 @@ const VENDORED_PYTHON: [&str; 2] = ["guest-sdk/python/", "wit/"];
 /// The name that stands for the plugin's own in the files of a project.
 const PLACEHOLDER: &str = "my-plugin";
 
+/// What a manifest begins with to wish: nothing beyond what every plugin has.
+const WISHES: &str = "\
+# What the plugin wishes beyond its customer's memory, a sandbox without a
+# network and the providers of the settings. An operator grants it or not;
+# `host inspect` shows both.
+[wishes]
+# http = [\"https://api.example.com\"]
+# secrets = { API_TOKEN = { for = \"https://api.example.com\" } }
+";
+
 /// What a plugin is written in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Language {
@@ -132,7 +142,7 @@ pub fn project(name: &str, kind: Kind, language: Language) -> Vec<File> {
     let mut files = vec![file(
         "plugin.toml",
         format!(
-            "name = \"{name}\"\nkind = \"{}\"\nlanguage = \"{}\"\n",
+            "manifest = 1\nname = \"{name}\"\nkind = \"{}\"\nlanguage = \"{}\"\n\n{WISHES}",
             kind.name(),
             language.name()
         ),
@@ -174,7 +184,7 @@ fn copy(files: &mut Vec<File>, folder: &str, adapt: impl Fn(&str) -> String) {
             continue;
         };
         // What an example says of itself is not what a project says.
-        if place == "README.md" && folder.starts_with("examples/") {
+        if ["README.md", "plugin.toml"].contains(&place) && folder.starts_with("examples/") {
             continue;
         }
         let place = place.replace("gitignore", ".gitignore");

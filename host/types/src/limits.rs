@@ -180,6 +180,11 @@ pub const WRITE_QUEUE: usize = 1_024;
 /// Writes that share one commit, and with it one wait for the disk.
 pub const GROUP_COMMIT: usize = 64;
 
+/// A plugin's manifest. One that wishes all that can be wished has a few KiB.
+pub const MANIFEST_BYTES: usize = 64 * 1024;
+/// Servers, secrets or agents that one manifest wishes. An operator reads them.
+pub const MANIFEST_WISHES: usize = 64;
+
 /// Requests of one plugin's instance that are under way at once.
 pub const HTTP_REQUESTS: usize = 16;
 /// What a plugin may send in one request.

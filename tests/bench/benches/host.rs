@@ -50,10 +50,15 @@ impl Hosted {
             let engine = PluginEngine::new(100).unwrap();
             let source = PluginSource::new("bench-agent", std::fs::read(BENCH_AGENT).unwrap());
             let plugin = LoadedPlugin::load(&engine, &ComponentCache::disabled(), &source).unwrap();
-            let agent =
-                AgentPlugin::new(&engine, plugin, GuestLimits::default(), Settings::default())
-                    .await
-                    .unwrap();
+            let agent = AgentPlugin::new(
+                &engine,
+                plugin,
+                GuestLimits::default(),
+                Settings::default(),
+                HttpAccess::default(),
+            )
+            .await
+            .unwrap();
             let database = Database::open(folder.path().join("bench.db"))
                 .await
                 .unwrap();

@@ -8,6 +8,8 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use keepsake_rights::{MANIFEST_FILE, Manifest};
+
 /// The target that guests are built for.
 const TARGET: &str = "wasm32-wasip2";
 
@@ -71,9 +73,36 @@ pub fn build_guests(packages: &[Package<'_>], watched: &[&str]) -> Vec<PathBuf> 
         .iter()
         .map(|package| {
             let file = format!("{}.wasm", package.replace('-', "_"));
-            target.join(TARGET).join("release").join(file)
+            let built = target.join(TARGET).join("release").join(&file);
+            match manifest(&root, package) {
+                Some(manifest) => with_manifest(&built, &file, &manifest),
+                None => built,
+            }
         })
         .collect()
+}
+
+/// The manifest of a guest; test guests may have none.
+fn manifest(root: &Path, package: &str) -> Option<PathBuf> {
+    ["plugins", "examples", "tests/guests"]
+        .iter()
+        .map(|folder| root.join(folder).join(package).join(MANIFEST_FILE))
+        .find(|manifest| manifest.is_file())
+}
+
+/// The component with its manifest in it, as `host build` makes it, in `OUT_DIR`.
+fn with_manifest(built: &Path, file: &str, manifest: &Path) -> PathBuf {
+    let text = std::fs::read_to_string(manifest)
+        .unwrap_or_else(|error| panic!("{} cannot be read: {error}", manifest.display()));
+    if let Err(error) = Manifest::parse(&text) {
+        panic!("{} is wrong: {error}", manifest.display());
+    }
+    let wasm = std::fs::read(built)
+        .unwrap_or_else(|error| panic!("{} cannot be read: {error}", built.display()));
+    let path = Path::new(&variable("OUT_DIR")).join(file);
+    std::fs::write(&path, keepsake_rights::embed(&wasm, &text))
+        .unwrap_or_else(|error| panic!("{} cannot be written: {error}", path.display()));
+    path
 }
 
 /// Writes `pub const NAME: &str = "path";` style Rust code into `OUT_DIR`.

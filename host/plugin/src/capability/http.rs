@@ -1,13 +1,15 @@
-//! `wasi:http/outgoing-handler`: requests of a plugin to the one server that
-//! its operator named.
+//! `wasi:http/outgoing-handler`: requests of a plugin to the servers that its
+//! operator granted it.
 //!
-//! The host looks at each request's origin, puts the operator's key into those
-//! that go where the key is for, and bounds their number, size and time. The
-//! key is in no memory of the guest, and the guest cannot set a header that
-//! would carry another one.
+//! The host looks at where each request goes, puts the operator's keys into those
+//! that go where the keys are for, and bounds their number, size and time. The
+//! keys are in no memory of the guest, and the guest cannot set a header that
+//! would carry another one. What an agent asks is recorded.
 
+mod access;
 mod body;
 mod fault;
+mod record;
 
 use std::future::Future;
 use std::pin::Pin;
@@ -15,7 +17,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use http_body_util::{BodyExt, Limited};
-use keepsake_client::{Credential, Fault, Origin, Redaction};
+use keepsake_client::Fault;
 use keepsake_types::limits;
 use reqwest::header::{
     ACCEPT_ENCODING, AUTHORIZATION, CONTENT_ENCODING, COOKIE, HeaderName, HeaderValue,
@@ -27,51 +29,27 @@ use wasmtime_wasi_http::{
     WasiHttpHooks,
 };
 
-/// What one plugin may reach: nothing, or one server. Cheap to clone.
-#[derive(Clone, Debug, Default)]
-pub struct HttpAccess(Option<Arc<Grant>>);
+pub use access::HttpAccess;
 
-#[derive(Debug)]
-struct Grant {
-    origin: Origin,
-    credential: Option<Credential>,
-    client: reqwest::Client,
-}
-
-impl HttpAccess {
-    /// Requests to one origin, with the key that is for it.
-    ///
-    /// # Errors
-    /// When the machine has no root certificates for a secure connection.
-    pub fn to(origin: Origin, credential: Option<Credential>) -> Result<Self, Fault> {
-        let client = keepsake_client::client(&origin)?;
-        Ok(Self(Some(Arc::new(Grant {
-            origin,
-            credential,
-            client,
-        }))))
-    }
-
-    /// The grant that covers a request to this address, if any does.
-    fn covering(&self, uri: &http::Uri) -> Option<Arc<Grant>> {
-        let grant = self.0.as_ref()?;
-        let asked = Origin::of(&uri.to_string()).ok()?;
-        (asked == grant.origin).then(|| Arc::clone(grant))
-    }
-}
+use crate::ledger::Ledger;
+use access::Grant;
+use record::Asked;
 
 /// One store's requests.
 pub(crate) struct HttpRequests {
     plugin: String,
     access: HttpAccess,
+    ledger: Option<Ledger>,
     places: Arc<Semaphore>,
 }
 
 impl HttpRequests {
-    pub(crate) fn new(plugin: &str, access: HttpAccess) -> Self {
+    /// What an agent asks in a turn is recorded in the `ledger`.
+    pub(crate) fn new(plugin: &str, access: HttpAccess, ledger: Option<Ledger>) -> Self {
         Self {
             plugin: plugin.to_owned(),
             access,
+            ledger,
             places: Arc::new(Semaphore::new(limits::HTTP_REQUESTS)),
         }
     }
@@ -86,16 +64,11 @@ type Answer = (
 impl WasiHttpHooks for HttpRequests {
     /// What carries a key, besides what no guest may set anywhere.
     fn forbidden_header_filter(&mut self) -> ForbiddenHeaderFilter {
-        let own = self
-            .access
-            .0
-            .as_ref()
-            .and_then(|grant| grant.credential.as_ref())
-            .map(|credential| credential.header().clone());
+        let own = self.access.headers();
         Arc::new(move |name: &HeaderName| {
             DEFAULT_FORBIDDEN_HEADERS.contains(name)
                 || [AUTHORIZATION, PROXY_AUTHORIZATION, COOKIE].contains(name)
-                || own.as_ref() == Some(name)
+                || own.contains(name)
         })
     }
 
@@ -105,16 +78,27 @@ impl WasiHttpHooks for HttpRequests {
         options: Option<RequestOptions>,
         _sent: Box<dyn Future<Output = Result<(), Error>> + Send>,
     ) -> Box<dyn Future<Output = Result<Answer, Error>> + Send> {
-        let Some(grant) = self.access.covering(request.uri()) else {
-            // The path and the query may hold what is secret.
-            let authority = request.uri().authority().map_or("", |name| name.as_str());
-            tracing::warn!(
-                target: "plugin",
-                "{}: a request to `{}` was denied; only the server of its `base-url` is open to it",
-                self.plugin,
-                keepsake_types::text::printable(authority)
-            );
-            return Box::new(async { Err(Error::HttpRequestDenied) });
+        let asked = Asked::of(&request);
+        let ledger = self.ledger.clone();
+        let grant = match self.access.covering(request.uri()) {
+            Some(grant) if grant.recorded && ledger.is_none() => {
+                Err("an agent may send requests only while it handles a message")
+            }
+            Some(grant) => Ok(grant),
+            None if ledger.is_some() => Err("its operator did not grant it this server"),
+            None => Err("only the server of its `base-url` is open to it"),
+        };
+        let grant = match grant {
+            Ok(grant) => grant,
+            Err(reason) => {
+                tracing::warn!(
+                    target: "plugin",
+                    "{}: a request to `{}` was denied: {reason}",
+                    self.plugin,
+                    asked.server
+                );
+                return Box::new(async move { Err(record::denied(ledger, &asked, reason).await) });
+            }
         };
         let Ok(place) = Arc::clone(&self.places).try_acquire_owned() else {
             return Box::new(async { Err(Error::ConnectionLimitReached) });
@@ -122,22 +106,23 @@ impl WasiHttpHooks for HttpRequests {
         let times = Times::new(options);
         let plugin = self.plugin.clone();
         Box::new(async move {
+            let ledger = ledger.filter(|_| grant.recorded);
+            let recorded = record::begun(ledger, &asked, &grant.redaction).await?;
             let sent = send(&grant, request, &times).await;
+            recorded.ended(&sent).await?;
             let response = sent.map_err(|fault| {
                 // Guests are told that it was TLS, and have no word for what of it.
                 if matches!(fault, Sending::Failed(Fault::Tls(_))) {
-                    tracing::warn!(target: "plugin", "{plugin}: {}: {fault}", grant.origin);
+                    tracing::warn!(target: "plugin", "{plugin}: {}: {fault}", asked.server);
                 } else {
-                    tracing::debug!(target: "plugin", "{plugin}: {}: {fault}", grant.origin);
+                    tracing::debug!(target: "plugin", "{plugin}: {}: {fault}", asked.server);
                 }
                 Error::from(fault)
             })?;
-            tracing::debug!(target: "plugin", "{plugin}: {} answered {}", grant.origin, response.status());
-            let nothing = Redaction::default();
-            let credential = grant.credential.as_ref();
-            let redaction = credential.map_or(&nothing, Credential::redaction);
+            tracing::debug!(target: "plugin", "{plugin}: {} answered {}", asked.server, response.status());
+            let redaction = &grant.redaction;
             if let Some(coding) = coding(&response).filter(|_| !redaction.is_empty()) {
-                tracing::debug!(target: "plugin", "{plugin}: {} packed its answer unasked", grant.origin);
+                tracing::debug!(target: "plugin", "{plugin}: {} packed its answer unasked", asked.server);
                 return Err(Error::HttpResponseContentCoding(Some(coding)));
             }
             let response = body::bounded(response, times.between_bytes, redaction, place);
@@ -178,8 +163,10 @@ async fn send(
     times: &Times,
 ) -> Result<reqwest::Response, Sending> {
     let (mut head, body) = request.into_parts();
-    if let Some(credential) = &grant.credential {
+    for credential in &grant.credentials {
         credential.apply(&mut head.headers);
+    }
+    if !grant.redaction.is_empty() {
         // In a packed answer nobody would find the key.
         head.headers
             .insert(ACCEPT_ENCODING, HeaderValue::from_static("identity"));
@@ -228,41 +215,24 @@ impl Times {
 
 #[cfg(test)]
 mod tests {
+    use keepsake_client::{Credential, Origin};
+
     use super::*;
-
-    fn access(url: &str) -> HttpAccess {
-        HttpAccess::to(Origin::of(url).unwrap(), None).unwrap()
-    }
-
-    #[test]
-    fn only_the_granted_origin_is_covered() {
-        let granted = access("http://127.0.0.1:8080/v1");
-        let covered = |uri: &str| granted.covering(&uri.parse().unwrap()).is_some();
-        assert!(covered("http://127.0.0.1:8080/v1/embeddings"));
-        for other in [
-            "http://127.0.0.1:8081/v1/embeddings",
-            "https://127.0.0.1:8080/v1/embeddings",
-            "http://127.0.0.1/v1",
-            "http://localhost:8080/v1",
-            "http://127.0.0.1:8080@evil.example/",
-            "http://user@127.0.0.1:8080/",
-            "/v1/embeddings",
-        ] {
-            assert!(!covered(other), "{other}");
-        }
-        let nothing = HttpAccess::default();
-        assert!(
-            nothing
-                .covering(&"http://127.0.0.1:8080/".parse().unwrap())
-                .is_none()
-        );
-    }
 
     #[test]
     fn a_guest_sets_no_header_that_carries_a_key() {
-        let mut requests = HttpRequests::new("provider", access("http://127.0.0.1:1"));
+        let key = Credential::new("KEY", "k-123456789", Some("x-api-key")).unwrap();
+        let origin = Origin::of("http://127.0.0.1:1").unwrap();
+        let access = HttpAccess::to(origin, Some(key)).unwrap();
+        let mut requests = HttpRequests::new("provider", access, None);
         let forbidden = requests.forbidden_header_filter();
-        for name in ["authorization", "proxy-authorization", "cookie", "host"] {
+        for name in [
+            "authorization",
+            "proxy-authorization",
+            "cookie",
+            "host",
+            "x-api-key",
+        ] {
             assert!(forbidden(&HeaderName::from_static(name)), "{name}");
         }
         assert!(!forbidden(&HeaderName::from_static("content-type")));

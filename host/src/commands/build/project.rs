@@ -5,11 +5,10 @@ use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use keepsake_plugin::PluginKind;
-use serde::Deserialize;
+pub(super) use keepsake_rights::Language;
+use keepsake_rights::{Kind, MANIFEST_FILE as MANIFEST, Manifest};
 
 use crate::failure::{ExitCode, Failure};
-
-const MANIFEST: &str = "plugin.toml";
 
 /// What is made of the source, and is no source.
 const MADE: [&str; 6] = [
@@ -25,38 +24,13 @@ const MADE: [&str; 6] = [
 /// source.
 const COMPILED_TESTS: &str = "build";
 
-/// A manifest as it is written.
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Manifest {
-    name: String,
-    kind: Kind,
-    language: Language,
-}
-
-#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq)]
-#[serde(rename_all = "kebab-case")]
-enum Kind {
-    Agent,
-    EmbeddingProvider,
-    ModelProvider,
-}
-
-/// What a plugin is written in.
-#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq)]
-#[serde(rename_all = "kebab-case")]
-pub(super) enum Language {
-    Rust,
-    Js,
-    Ts,
-    Python,
-}
-
 /// A folder that a component can be built from.
 pub(super) struct Project {
     pub(super) folder: PathBuf,
     pub(super) name: String,
     pub(super) language: Language,
+    /// The manifest as it is written, for the component to carry.
+    pub(super) manifest: String,
     kind: Kind,
 }
 
@@ -81,28 +55,13 @@ impl Project {
             )),
             _ => wrong(format!("`{}` cannot be read: {error}", path.display())),
         })?;
-        let manifest: Manifest = toml::from_str(&text).map_err(|error| {
-            wrong(format!(
-                "`{}` is wrong: {}",
-                path.display(),
-                error.to_string().trim_end()
-            ))
-        })?;
-        let name = manifest.name;
-        let fits = (1..=64).contains(&name.len())
-            && name
-                .bytes()
-                .all(|byte| matches!(byte, b'a'..=b'z' | b'0'..=b'9' | b'-'));
-        if !fits {
-            return Err(wrong(format!(
-                "`{}` is wrong: a name is from 1 to 64 of a-z, 0-9 and -",
-                path.display()
-            )));
-        }
+        let manifest = Manifest::parse(&text)
+            .map_err(|error| wrong(format!("`{}` is wrong: {error}", path.display())))?;
         Ok(Self {
             folder: folder.to_owned(),
-            name,
+            name: manifest.name,
             language: manifest.language,
+            manifest: text,
             kind: manifest.kind,
         })
     }
@@ -138,11 +97,7 @@ impl Project {
 
     /// The kind's name in the manifest.
     pub(super) fn kind(&self) -> &'static str {
-        match self.kind {
-            Kind::Agent => "agent",
-            Kind::EmbeddingProvider => "embedding-provider",
-            Kind::ModelProvider => "model-provider",
-        }
+        self.kind.name()
     }
 
     /// # Errors

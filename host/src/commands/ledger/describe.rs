@@ -53,6 +53,14 @@ pub(super) fn sentence(entry: &Entry) -> String {
             status(&payload["status"]),
             payload["milliseconds"]
         ),
+        Kind::HttpRequest => format!("{} {}{}", text("method"), text("server"), text("path")),
+        Kind::HttpResponse => {
+            let outcome = match payload["status"].as_u64() {
+                Some(status) => status.to_string(),
+                None => text("error"),
+            };
+            format!("{outcome} in {} ms", payload["milliseconds"])
+        }
         Kind::FileWritten => format!("{} ({} bytes)", text("path"), payload["bytes"]),
         Kind::FileRemoved => text("path"),
         Kind::ProfileUpdated => one_line(&payload["patch"].to_string(), SHOWN),

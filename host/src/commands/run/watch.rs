@@ -84,6 +84,6 @@ impl Watch {
     async fn built(&mut self) -> Result<Arc<AgentPlugin>, Failure> {
         let component = self.project.build()?;
         let choice = PluginChoice::here(component.to_string_lossy().into_owned());
-        Ok(self.plugins.agent(&choice).await?)
+        self.plugins.agent(&choice).await
     }
 }

@@ -9,6 +9,7 @@ pub(super) fn told(fault: &Fault) -> Error {
             rcode: None,
             info_code: None,
         },
+        Fault::NotPublic(_) => Error::DestinationIpProhibited,
         Fault::Refused => Error::ConnectionRefused,
         Fault::Unreachable(_) => Error::DestinationUnavailable,
         Fault::Tls(_) => Error::TlsCertificateError,
