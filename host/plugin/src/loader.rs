@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::path::Path;
 
 use keepsake_types::limits;
+use keepsake_types::text::printable;
 use wasmtime::component::Component;
 
 use crate::cache::{CacheUse, ComponentCache};
@@ -114,11 +115,14 @@ impl LoadedPlugin {
         });
         let (component, cache_use) = compiled.map_err(|error| PluginError::Damaged {
             name: name.clone(),
-            reason: error
-                .chain()
-                .map(ToString::to_string)
-                .collect::<Vec<_>>()
-                .join(": "),
+            // The validator quotes names out of the component.
+            reason: printable(
+                &error
+                    .chain()
+                    .map(ToString::to_string)
+                    .collect::<Vec<_>>()
+                    .join(": "),
+            ),
         })?;
         Ok(Self {
             report: PluginReport::new(source, &component, engine.wasmtime()),
