@@ -1,19 +1,52 @@
 //! `host inspect`: what a plugin is and whether it would run here, without
 //! running it.
 
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+use serde_json::Value;
+
 use keepsake_plugin::{Interface, PluginKind, PluginReport};
 
 use crate::app::App;
 use crate::config::PluginChoice;
+use crate::config::limits::{LIMITS, Limits};
 use crate::failure::Failure;
 use crate::output;
 
 pub(crate) fn run(app: &App, plugin: &str, json: bool) -> Result<(), Failure> {
     let report = app.plugins()?.load(&PluginChoice::here(plugin))?.report;
+    let limits = &app.config.limits;
     if json {
-        return output::json(&report);
+        let limits = LIMITS.iter().map(|limit| (limit.name, limit.json(limits)));
+        return output::json(&Inspected {
+            report: &report,
+            limits: limits.collect(),
+        });
     }
-    output::write(&text(&report))
+    output::write(&format!("{}{}", text(&report), bounds(limits)))
+}
+
+/// The report for a program.
+#[derive(Serialize)]
+struct Inspected<'a> {
+    #[serde(flatten)]
+    report: &'a PluginReport,
+    /// What it would be held to here, by the limits' names.
+    limits: BTreeMap<&'static str, Value>,
+}
+
+/// What the plugin would be held to, for a reader.
+fn bounds(limits: &Limits) -> String {
+    let mut text = "limits    each is a key of [limits] in the configuration\n".to_owned();
+    for limit in &LIMITS {
+        let value = match limit.json(limits) {
+            Value::Null => "none".to_owned(),
+            value => value.to_string(),
+        };
+        text.push_str(&format!("  {} {value} ({})\n", limit.name, limit.what));
+    }
+    text
 }
 
 /// The report for a reader.

@@ -65,15 +65,25 @@ pub(crate) struct HttpRequests {
     plugin: String,
     access: HttpAccess,
     places: Arc<Semaphore>,
+    most: u64,
+    sent: u64,
 }
 
 impl HttpRequests {
-    pub(crate) fn new(plugin: &str, access: HttpAccess) -> Self {
+    /// At most so many requests are sent in one call.
+    pub(crate) fn new(plugin: &str, access: HttpAccess, most: u64) -> Self {
         Self {
             plugin: plugin.to_owned(),
             access,
-            places: Arc::new(Semaphore::new(limits::HTTP_REQUESTS)),
+            places: Arc::new(Semaphore::new(limits::HTTP_REQUESTS_AT_ONCE)),
+            most,
+            sent: 0,
         }
+    }
+
+    /// A new call into the guest begins.
+    pub(crate) fn begin_call(&mut self) {
+        self.sent = 0;
     }
 }
 
@@ -116,6 +126,19 @@ impl WasiHttpHooks for HttpRequests {
             );
             return Box::new(async { Err(Error::HttpRequestDenied) });
         };
+        self.sent = self.sent.saturating_add(1);
+        if self.sent > self.most {
+            if self.sent == self.most + 1 {
+                tracing::warn!(
+                    target: "plugin",
+                    "{}: the limit `http-requests` was reached: it may send {} requests in one call; if it needs more, raise `limits.http-requests`",
+                    self.plugin,
+                    self.most
+                );
+            }
+            let reached = format!("the limit `http-requests` of {} was reached", self.most);
+            return Box::new(async { Err(Error::InternalError(Some(reached))) });
+        }
         let Ok(place) = Arc::clone(&self.places).try_acquire_owned() else {
             return Box::new(async { Err(Error::ConnectionLimitReached) });
         };
@@ -260,7 +283,7 @@ mod tests {
 
     #[test]
     fn a_guest_sets_no_header_that_carries_a_key() {
-        let mut requests = HttpRequests::new("provider", access("http://127.0.0.1:1"));
+        let mut requests = HttpRequests::new("provider", access("http://127.0.0.1:1"), 1);
         let forbidden = requests.forbidden_header_filter();
         for name in ["authorization", "proxy-authorization", "cookie", "host"] {
             assert!(forbidden(&HeaderName::from_static(name)), "{name}");
