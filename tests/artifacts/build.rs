@@ -4,9 +4,12 @@ use std::fmt::Write as _;
 
 use keepsake_guest_build::{build_guests, write_generated};
 
-const GUESTS: [&str; 10] = [
+const GUESTS: [&str; 13] = [
     "bench-agent",
     "forking-agent",
+    "hostile-agent",
+    "hostile-model",
+    "hostile-provider",
     "summarising-agent",
     "unruly-agent",
     "unruly-embeddings",

@@ -12,6 +12,7 @@ mod compaction;
 mod configuration;
 mod continuing;
 mod forks;
+mod hostile;
 mod http_providers;
 mod importing;
 mod languages;
