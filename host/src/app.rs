@@ -15,6 +15,7 @@ use tokio::runtime::Handle;
 use tokio::task::{JoinError, JoinHandle};
 
 use crate::cli::SandboxChoice;
+use crate::config::limits::Limits;
 use crate::config::{Config, DEFAULT_EMBEDDINGS, DEFAULT_MODEL, PluginChoice};
 use crate::failure::{ExitCode, Failure};
 use crate::permission::{self, Permission, Remembered};
@@ -22,10 +23,6 @@ use crate::provider_access::http_access;
 
 /// Held by the plugin whose loading is shown.
 static COMPILING: Mutex<()> = Mutex::new(());
-
-/// Plugins that are alive at once in one program, which holds one conversation.
-/// Room for more would be prepared, page by page, at each start.
-const INSTANCES: u32 = 24;
 
 /// The database's name in the data folder.
 const DATABASE_FILE: &str = "keepsake.db";
@@ -88,7 +85,7 @@ impl App {
                 .map_or_else(ComponentCache::disabled, ComponentCache::new),
         };
         Ok(Plugins {
-            engine: PluginEngine::new(INSTANCES)?,
+            engine: PluginEngine::within(self.config.limits.engine)?,
             cache,
             remembered: permission::remembered(&self.config.data)?,
             config: self.config.clone(),
@@ -207,7 +204,7 @@ impl Plugins {
         permission.expect_left(&plugin.report)?;
         let access = permission.http_access(&self.config, true)?;
         let settings = self.settings(plugin.name());
-        let limits = self.config.limits.clone();
+        let limits = self.config.limits.guest.clone();
         Ok(AgentPlugin::new(&self.engine, plugin, limits, settings, access).await?)
     }
 
@@ -241,7 +238,7 @@ impl Plugins {
     ) -> Result<Arc<EmbeddingPlugin>, Failure> {
         let access = self.access(&self.permission(&self.source(choice)?))?;
         let settings = self.settings(plugin.name());
-        let limits = self.config.limits.clone();
+        let limits = self.config.limits.guest.clone();
         Ok(EmbeddingPlugin::new(&self.engine, plugin, limits, settings, access).await?)
     }
 
@@ -258,7 +255,7 @@ impl Plugins {
     ) -> Result<Arc<ModelPlugin>, Failure> {
         let access = self.access(&self.permission(&self.source(choice)?))?;
         let settings = self.settings(plugin.name());
-        let limits = self.config.limits.clone();
+        let limits = self.config.limits.guest.clone();
         Ok(ModelPlugin::new(&self.engine, plugin, limits, settings, access).await?)
     }
 
@@ -300,7 +297,7 @@ impl Plugins {
         let certain = choice.name == default
             && self.cache.has(&self.engine, &source)
             && !self.config.settings.contains_key(&source.name)
-            && self.config.limits == GuestLimits::default();
+            && self.config.limits == Limits::default();
         let (plugins, source) = (self.clone(), Arc::new(source));
         let provider = Provider::new(source.name.clone(), move || {
             let (plugins, source) = (plugins.clone(), Arc::clone(&source));
@@ -310,7 +307,7 @@ impl Plugins {
             let made = tokio::task::spawn_blocking(move || {
                 let plugin = plugins.load_source(&source)?;
                 let settings = plugins.settings(&source.name);
-                let limits = plugins.config.limits.clone();
+                let limits = plugins.config.limits.guest.clone();
                 runtime.block_on(new(plugins.engine, plugin, limits, settings, access))
             });
             async {

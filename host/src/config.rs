@@ -1,7 +1,7 @@
 //! Settings: file, then `HOST_*` variables, then options, into one [`Config`].
 
 mod file;
-mod limits;
+pub(crate) mod limits;
 pub(crate) mod opensandbox;
 mod presets;
 pub(crate) mod time;
@@ -10,7 +10,6 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use keepsake_plugin::{GuestLimits, ModelLimits};
 use keepsake_rights::Grant;
 use keepsake_storage::CompactOptions;
 
@@ -18,7 +17,7 @@ use crate::cli::{Common, Parts, SandboxChoice};
 use crate::failure::{ExitCode, Failure};
 use crate::output;
 use file::{File, MemoryTable};
-use limits::{guest_limits, model_limits};
+use limits::Limits;
 use opensandbox::OpenSandboxTable;
 use time::milliseconds;
 
@@ -42,9 +41,7 @@ pub(crate) struct Config {
     /// The team that sessions are granted, unless a command names another.
     pub(crate) team: Option<String>,
     pub(crate) sandbox: SandboxConfig,
-    pub(crate) limits: GuestLimits,
-    /// What a session may ask of models.
-    pub(crate) model_limits: ModelLimits,
+    pub(crate) limits: Limits,
     pub(crate) memory: MemoryConfig,
     /// What plugins are granted, by their names.
     pub(crate) grants: BTreeMap<String, Grant>,
@@ -183,8 +180,7 @@ impl Config {
                 opensandbox: file.sandbox.opensandbox,
                 base: file_base,
             },
-            limits: guest_limits(&file.limits)?,
-            model_limits: model_limits(&file.limits)?,
+            limits: limits::resolve(&file.limits)?,
             memory: memory(&file.memory)?,
             grants,
             secrets,

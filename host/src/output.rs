@@ -5,6 +5,7 @@ use std::io::{self, Write};
 
 use keepsake_types::calendar::day;
 pub(crate) use keepsake_types::text::printable;
+pub(crate) use keepsake_types::text::printable_json;
 use keepsake_types::{ResourceRef, Timestamp};
 use serde::Serialize;
 
@@ -15,7 +16,9 @@ use crate::failure::{ExitCode, Failure};
 macro_rules! note {
     ($($argument:tt)*) => {{
         use std::io::Write as _;
-        let _ = writeln!(std::io::stderr(), $($argument)*);
+        // Whatever an error quotes, no terminal obeys it.
+        let text = keepsake_types::text::printable(&format!($($argument)*));
+        let _ = writeln!(std::io::stderr(), "{text}");
     }};
 }
 pub(crate) use note;
@@ -62,11 +65,12 @@ pub(crate) fn json_of(resource: &ResourceRef, answer: serde_json::Value) -> Resu
     json(&members)
 }
 
-/// Writes to standard output at once.
+/// Writes to standard output at once. What a terminal would obey and nobody
+/// escaped before is escaped here.
 pub(crate) fn write(text: &str) -> Result<(), Failure> {
     let mut output = io::stdout().lock();
     output
-        .write_all(text.as_bytes())
+        .write_all(printable(text).as_bytes())
         .and_then(|()| output.flush())
         .map_err(broken_output)
 }
@@ -84,7 +88,7 @@ pub(crate) fn json(value: &impl Serialize) -> Result<(), Failure> {
             format!("the answer cannot be written as JSON: {error}"),
         )
     })?;
-    line(&text)
+    line(&printable_json(&text))
 }
 
 fn broken_output(error: io::Error) -> Failure {

@@ -3,9 +3,10 @@
 
 use std::future::Future;
 use std::sync::Arc;
+use std::time::Duration;
 
 use keepsake_plugin::{
-    AgentPlugin, EmbeddingPlugin, Ledger, ModelBudget, ModelLimits, ModelPlugin, Provider, Reply,
+    AgentPlugin, EmbeddingPlugin, Ledger, ModelBudget, ModelPlugin, Provider, Reply,
     SessionSandboxes, Summariser, TurnContext, TurnError,
 };
 use keepsake_sandbox::{Network, SandboxBackend, SandboxLimits, SandboxRequest};
@@ -15,6 +16,7 @@ use serde_json::{Value, json};
 use tokio::sync::mpsc::UnboundedSender;
 use tokio::task::JoinHandle;
 
+use crate::config::limits::Limits;
 use crate::config::{MemoryConfig, SandboxConfig};
 use crate::failure::{ExitCode, Failure};
 use crate::upkeep::{Task, Upkeep};
@@ -27,7 +29,7 @@ pub(crate) struct Parts {
     pub(crate) model: Provider<ModelPlugin>,
     pub(crate) backend: Option<Arc<dyn SandboxBackend>>,
     pub(crate) sandbox: SandboxConfig,
-    pub(crate) model_limits: ModelLimits,
+    pub(crate) limits: Limits,
     pub(crate) upkeep: MemoryConfig,
 }
 
@@ -45,6 +47,8 @@ pub(crate) struct Session {
     model_budget: Arc<ModelBudget>,
     sandboxes: Option<Arc<SessionSandboxes>>,
     turn: u32,
+    /// How long its turns took so far, in this program.
+    spent: Duration,
     upkeep: Option<Upkeep>,
     /// Facts that were embedded beside the turns of an agent that was replaced.
     embedded: u64,
@@ -66,6 +70,8 @@ pub(crate) enum TurnFailure {
     Agent(TurnError),
     /// Someone pressed Ctrl-C.
     Interrupted,
+    /// The session's turns took as long as they may together.
+    SessionOver(Duration),
 }
 
 impl TurnFailure {
@@ -76,6 +82,7 @@ impl TurnFailure {
             Self::Agent(TurnError::Failed(failure)) => failure.cause.code(),
             Self::Agent(TurnError::BadReply { .. }) => "bad-reply",
             Self::Interrupted => "interrupted",
+            Self::SessionOver(_) => "session-seconds",
         }
     }
 
@@ -84,6 +91,10 @@ impl TurnFailure {
         match self {
             Self::Agent(error) => error.to_string(),
             Self::Interrupted => "the turn was interrupted".into(),
+            Self::SessionOver(limit) => format!(
+                "the turns of this session took the {} s that they may take together: begin a new session, or raise `limits.session-seconds`",
+                limit.as_secs_f64()
+            ),
         }
     }
 
@@ -143,10 +154,11 @@ impl Session {
             true => database.model_use(&session.id).await?,
             false => ModelUse::default(),
         };
-        let model_budget = Arc::new(ModelBudget::new(parts.model_limits, used));
+        let model_budget = Arc::new(ModelBudget::new(parts.limits.model, used));
         let sandboxes = parts.backend.clone().map(|backend| {
             let request = sandbox_request(&parts.sandbox, &session.id, &resource);
-            Arc::new(SessionSandboxes::new(backend, request, ledger.clone()))
+            let sandboxes = SessionSandboxes::new(backend, request, ledger.clone());
+            Arc::new(sandboxes.at_most(parts.limits.sandboxes))
         });
         let abandoned = tokio::spawn(end_abandoned(database.clone()));
         let mut session = Self {
@@ -160,6 +172,7 @@ impl Session {
             model_budget,
             sandboxes,
             turn: u32::try_from(session.turns).unwrap_or(u32::MAX),
+            spent: Duration::ZERO,
             upkeep: None,
             embedded: 0,
             abandoned,
@@ -238,12 +251,22 @@ impl Session {
             .await?
             .index;
         let context = self.context(turn, emit);
+        let session = self.parts.limits.session;
         let outcome = tokio::select! {
+            // Nothing runs in a session whose time is over.
+            biased;
+            () = std::future::ready(()), if self.spent >= session => {
+                Err(TurnFailure::SessionOver(session))
+            }
             answer = self.parts.agent.handle(message, context) => {
                 answer.map_err(TurnFailure::Agent)
             }
             () = cancelled => Err(TurnFailure::Interrupted),
+            () = tokio::time::sleep(session.saturating_sub(self.spent)) => {
+                Err(TurnFailure::SessionOver(session))
+            }
         };
+        self.spent = self.spent.saturating_add(started.elapsed());
         let milliseconds = u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX);
         let (kind, payload) = match &outcome {
             Ok(reply) => (

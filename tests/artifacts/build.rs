@@ -4,10 +4,13 @@ use std::fmt::Write as _;
 
 use keepsake_guest_build::{build_guests, write_generated};
 
-const GUESTS: [&str; 11] = [
+const GUESTS: [&str; 14] = [
     "asking-agent",
     "bench-agent",
     "forking-agent",
+    "hostile-agent",
+    "hostile-model",
+    "hostile-provider",
     "summarising-agent",
     "unruly-agent",
     "unruly-embeddings",

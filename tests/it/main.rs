@@ -13,6 +13,7 @@ mod configuration;
 mod continuing;
 mod forks;
 mod grants;
+mod hostile;
 mod http_providers;
 mod importing;
 mod languages;

@@ -14,6 +14,7 @@ use crate::capability::settings::Settings;
 use crate::engine::{GuestLimits, PluginEngine, TICK};
 use crate::error::{FailureCause, PluginError, PluginFailure};
 use crate::state::State;
+use crate::used::HostCallsExhausted;
 
 /// Frames of a guest's backtrace that are worth showing.
 const BACKTRACE_FRAMES: usize = 20;
@@ -62,6 +63,8 @@ impl Guest {
         );
         let mut store = Store::new(self.engine.wasmtime(), state);
         store.limiter(|state| &mut state.budget);
+        store.set_hostcall_fuel(self.limits.call_bytes);
+        store.set_max_component_handles(self.limits.handles);
         self.arm(&mut store);
         store
     }
@@ -69,12 +72,19 @@ impl Guest {
     /// Gives the guest its whole computing time again. A warm instance is armed
     /// before each call.
     pub(crate) fn arm(&self, store: &mut Store<State>) {
+        store.data_mut().begin_call();
+        if let Some(fuel) = self.limits.fuel {
+            // Fails only where the engine does not count it, and then there is
+            // nothing to run out of.
+            let _ = store.set_fuel(fuel);
+        }
         let cpu = self.limits.cpu;
         let mut ticks_left = cpu.as_millis().div_ceil(TICK.as_millis()).max(1);
         store.set_epoch_deadline(1);
         // Called at the first check after each tick in which the guest computed.
         // Time in which it waits for the host costs one tick at the most.
-        store.epoch_deadline_callback(move |_: StoreContextMut<'_, State>| {
+        store.epoch_deadline_callback(move |store: StoreContextMut<'_, State>| {
+            store.data().used.check_calls()?;
             ticks_left -= 1;
             if ticks_left == 0 {
                 return Err(CpuExhausted(cpu).into());
@@ -157,6 +167,15 @@ fn cause(error: &wasmtime::Error, state: &State, limits: &GuestLimits) -> Failur
     if let Some(CpuExhausted(limit)) = error.downcast_ref() {
         return FailureCause::CpuTime(*limit);
     }
+    if let Some(HostCallsExhausted(limit)) = error.downcast_ref() {
+        return FailureCause::HostCalls(*limit);
+    }
+    if let Some(Trap::OutOfFuel) = error.downcast_ref() {
+        return FailureCause::Fuel(limits.fuel.unwrap_or_default());
+    }
+    if let Some(cause) = by_its_words(error, limits) {
+        return cause;
+    }
     if error.is::<wasmtime_wasi::I32Exit>() {
         return FailureCause::Exit;
     }
@@ -168,6 +187,12 @@ fn cause(error: &wasmtime::Error, state: &State, limits: &GuestLimits) -> Failur
     if let Some(wanted) = state.budget.memory_refused {
         return FailureCause::Memory {
             limit: limits.memory,
+            wanted,
+        };
+    }
+    if let Some(wanted) = state.budget.table_refused {
+        return FailureCause::Tables {
+            limit: limits.table_elements,
             wanted,
         };
     }
@@ -191,6 +216,22 @@ fn cause(error: &wasmtime::Error, state: &State, limits: &GuestLimits) -> Failur
         Some(trap) => FailureCause::Trap(trap.to_string()),
         None => FailureCause::Trap(root_cause(error)),
     }
+}
+
+/// What wasmtime has no public type for. Its version is pinned, and a test meets
+/// each of these.
+fn by_its_words(error: &wasmtime::Error, limits: &GuestLimits) -> Option<FailureCause> {
+    let words = root_cause(error);
+    if words.starts_with("too much data is being copied") {
+        return Some(FailureCause::CallBytes(limits.call_bytes));
+    }
+    if words.starts_with("resource limit exceeded: ") {
+        return Some(FailureCause::Instances(limits.instances));
+    }
+    if words.contains("limit on live component handles") {
+        return Some(FailureCause::Handles(limits.handles));
+    }
+    None
 }
 
 fn root_cause(error: &wasmtime::Error) -> String {

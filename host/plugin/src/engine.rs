@@ -10,6 +10,7 @@ use wasmtime::{
 };
 
 use crate::error::PluginError;
+use keepsake_types::limits;
 
 /// How often a running guest is interrupted to let others run and to count the
 /// time it took. One tick is the precision of [`GuestLimits::cpu`].
@@ -40,16 +41,71 @@ pub struct GuestLimits {
     pub memory: usize,
     /// Elements of all its tables together.
     pub table_elements: usize,
+    /// Units of computing, about one an instruction; without a bound where none.
+    /// Unlike time, it is the same on every machine. Only an engine that was made
+    /// with [`EngineLimits::fuel`] counts it.
+    pub fuel: Option<u64>,
+    /// Core instances within the plugin, and as many memories.
+    pub instances: usize,
+    /// Handles that it holds at a time.
+    pub handles: usize,
+    /// Calls of the host.
+    pub host_calls: u64,
+    /// What it hands to the host in one call of the host, in bytes.
+    pub call_bytes: usize,
+    /// Lines of its log.
+    pub log_lines: u64,
+    /// What it emits, in bytes.
+    pub emitted_bytes: usize,
+    /// Facts and values that it writes or removes.
+    pub memory_writes: u64,
+    /// Texts that it has embedded.
+    pub embedded_texts: u64,
+    /// Answers of a model that it waits for at a time.
+    pub completions: usize,
+    /// Requests over HTTP.
+    pub http_requests: u64,
 }
 
 impl Default for GuestLimits {
     fn default() -> Self {
         Self {
-            // A turn may wait for a model and for sandbox commands.
-            wall: Duration::from_secs(120),
-            cpu: Duration::from_secs(10),
-            memory: 128 << 20,
-            table_elements: 100_000,
+            wall: Duration::from_secs(limits::TURN_SECONDS),
+            cpu: Duration::from_secs(limits::TURN_CPU_SECONDS),
+            memory: limits::MEMORY_MIB << 20,
+            table_elements: limits::TABLE_ELEMENTS,
+            fuel: None,
+            instances: limits::INSTANCES,
+            handles: limits::HANDLES,
+            host_calls: limits::HOST_CALLS,
+            call_bytes: limits::CALL_MIB << 20,
+            log_lines: limits::LOG_LINES,
+            emitted_bytes: limits::EMITTED_BYTES,
+            memory_writes: limits::MEMORY_WRITES,
+            embedded_texts: limits::EMBEDDED_TEXTS,
+            completions: limits::COMPLETIONS,
+            http_requests: limits::HTTP_REQUESTS,
+        }
+    }
+}
+
+/// What all plugins of one engine share.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct EngineLimits {
+    /// Plugins that are alive at once.
+    pub plugins: u32,
+    /// The stack of compiled code, in bytes.
+    pub stack: usize,
+    /// Whether [`GuestLimits::fuel`] is counted, which makes compiled code slower.
+    pub fuel: bool,
+}
+
+impl Default for EngineLimits {
+    fn default() -> Self {
+        Self {
+            plugins: limits::CONCURRENT_PLUGINS,
+            stack: limits::STACK_KIB << 10,
+            fuel: false,
         }
     }
 }
@@ -68,7 +124,18 @@ impl PluginEngine {
     /// # Errors
     /// When this machine cannot run compiled WebAssembly.
     pub fn new(instances: u32) -> Result<Self, PluginError> {
-        let pooled = config(Some(instances));
+        Self::within(EngineLimits {
+            plugins: instances,
+            ..EngineLimits::default()
+        })
+    }
+
+    /// The same with all that may be bounded.
+    ///
+    /// # Errors
+    /// When this machine cannot run compiled WebAssembly.
+    pub fn within(limits: EngineLimits) -> Result<Self, PluginError> {
+        let pooled = config(limits, true);
         let engine = Engine::new(&pooled).or_else(|error| {
             // The pool reserves address space, which some machines and
             // containers are short of. Without it a turn costs some
@@ -76,7 +143,7 @@ impl PluginEngine {
             tracing::warn!(
                 "the instance pool cannot be had, instances are made one by one: {error:#}"
             );
-            Engine::new(&config(None))
+            Engine::new(&config(limits, false))
         });
         let engine = engine.map_err(|error| PluginError::Engine {
             reason: format!("{error:#}"),
@@ -99,7 +166,10 @@ impl PluginEngine {
     }
 }
 
-fn config(pool: Option<u32>) -> Config {
+/// Room for the host's own functions on a stack, beyond what the guest has.
+const HOST_STACK: usize = 1 << 20;
+
+fn config(limits: EngineLimits, pooled: bool) -> Config {
     let mut config = Config::new();
     config.wasm_component_model(true);
     config.cranelift_opt_level(OptLevel::Speed);
@@ -109,9 +179,11 @@ fn config(pool: Option<u32>) -> Config {
     config.wasm_backtrace_details(WasmBacktraceDetails::Enable);
     // Deterministic results, so that a session can be replayed.
     config.wasm_relaxed_simd(false);
-    config.max_wasm_stack(1 << 20);
-    config.async_stack_size(2 << 20);
-    if let Some(instances) = pool {
+    config.max_wasm_stack(limits.stack);
+    config.async_stack_size(limits.stack + HOST_STACK);
+    config.consume_fuel(limits.fuel);
+    if pooled {
+        let instances = limits.plugins;
         let mut pool = PoolingAllocationConfig::new();
         pool.total_component_instances(instances);
         pool.total_core_instances(instances * 4);

@@ -176,6 +176,23 @@ pub enum FailureCause {
         /// What it asked for in all.
         wanted: usize,
     },
+    /// It asked for more elements of tables than it may have.
+    Tables {
+        /// The bound.
+        limit: usize,
+        /// What it asked for in all.
+        wanted: usize,
+    },
+    /// It used up the units of computing that it may.
+    Fuel(u64),
+    /// It called the host more often than it may.
+    HostCalls(u64),
+    /// It handed more to the host at once than it may, in bytes.
+    CallBytes(usize),
+    /// It holds more handles than it may.
+    Handles(usize),
+    /// It is made of more instances than it may.
+    Instances(usize),
     /// It called itself too deeply.
     StackOverflow,
     /// It ended itself instead of answering.
@@ -194,6 +211,12 @@ impl FailureCause {
             Self::CpuTime(_) => "cpu-time",
             Self::WallTime(_) => "wall-time",
             Self::Memory { .. } => "memory",
+            Self::Tables { .. } => "table-elements",
+            Self::Fuel(_) => "turn-fuel",
+            Self::HostCalls(_) => "host-calls",
+            Self::CallBytes(_) => "call-mib",
+            Self::Handles(_) => "handles",
+            Self::Instances(_) => "instances",
             Self::StackOverflow => "stack-overflow",
             Self::Exit => "exit",
             Self::Trap(_) => "trap",
@@ -222,12 +245,37 @@ impl fmt::Display for FailureCause {
                 limit >> 20,
                 wanted.div_ceil(1 << 20)
             ),
-            Self::StackOverflow => {
-                f.write_str("it used up its stack; a function probably calls itself without end")
-            }
+            Self::Tables { limit, wanted } => write!(
+                f,
+                "it may have tables of {limit} elements and asked for {wanted}; if it needs that many, raise `limits.table-elements`"
+            ),
+            Self::Fuel(limit) => write!(
+                f,
+                "it computed for more than {limit} units of fuel and was stopped; if it is not an endless loop, raise `limits.turn-fuel`"
+            ),
+            Self::HostCalls(limit) => write!(
+                f,
+                "it called the host more than {limit} times and was stopped; if it is not an endless loop, raise `limits.host-calls`"
+            ),
+            Self::CallBytes(limit) => write!(
+                f,
+                "it handed over more than {} MiB at once; if it needs that much, raise `limits.call-mib`",
+                limit >> 20
+            ),
+            Self::Handles(limit) => write!(
+                f,
+                "it holds more than {limit} handles; if it needs that many, raise `limits.handles`"
+            ),
+            Self::Instances(limit) => write!(
+                f,
+                "it is made of more than {limit} instances or memories; if it needs that many, raise `limits.instances`"
+            ),
+            Self::StackOverflow => f.write_str(
+                "it used up its stack; a function probably calls itself without end, and if not, raise `limits.stack-kib`"
+            ),
             Self::Exit => f.write_str("it ended itself (`exit`) instead of answering"),
             Self::Trap(text) => write!(f, "it trapped: {text}"),
-            Self::Busy(text) => write!(f, "there was no room to run it: {text}"),
+            Self::Busy(text) => write!(f, "there was no room to run it: {text}; if it is sound, raise `limits.concurrent-plugins`"),
         }
     }
 }

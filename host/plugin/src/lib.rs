@@ -22,6 +22,7 @@ mod linker;
 mod loader;
 mod report;
 mod state;
+mod used;
 
 mod agent;
 mod embedder;
@@ -39,7 +40,7 @@ pub use capability::settings::Settings;
 pub use compaction::{CompactionError, Summariser, compact};
 pub use conformance::{Check, Verdict, check_embeddings, check_model};
 pub use embedder::EmbeddingPlugin;
-pub use engine::{DEFAULT_INSTANCES, GuestLimits, LARGEST_MEMORY, PluginEngine};
+pub use engine::{DEFAULT_INSTANCES, EngineLimits, GuestLimits, LARGEST_MEMORY, PluginEngine};
 pub use error::{FailureCause, PluginError, PluginFailure};
 pub use ledger::Ledger;
 pub use loader::{LoadedPlugin, PluginSource};

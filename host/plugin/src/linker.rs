@@ -26,9 +26,13 @@ pub(crate) fn for_provider(engine: &PluginEngine) -> wasmtime::Result<Linker<Sta
     wasmtime_wasi_http::p2::add_only_http_to_linker_async(&mut linker)?;
     interfaces::types::add_to_linker::<State, Nothing>(&mut linker, |_| Nothing)?;
     interfaces::settings::add_to_linker::<State, HasSettings>(&mut linker, |state| {
+        state.used.called();
         &mut state.settings
     })?;
-    interfaces::log::add_to_linker::<State, HasLog>(&mut linker, |state| &mut state.log)?;
+    interfaces::log::add_to_linker::<State, HasLog>(&mut linker, |state| {
+        state.used.called();
+        &mut state.log
+    })?;
     Ok(linker)
 }
 

@@ -5,6 +5,7 @@ use std::path::Path;
 
 use keepsake_rights::{Manifest, ManifestError};
 use keepsake_types::limits;
+use keepsake_types::text::printable;
 use wasmtime::component::Component;
 
 use crate::cache::{CacheUse, ComponentCache};
@@ -132,11 +133,14 @@ impl LoadedPlugin {
         });
         let (component, cache_use) = compiled.map_err(|error| PluginError::Damaged {
             name: name.clone(),
-            reason: error
-                .chain()
-                .map(ToString::to_string)
-                .collect::<Vec<_>>()
-                .join(": "),
+            // The validator quotes names out of the component.
+            reason: printable(
+                &error
+                    .chain()
+                    .map(ToString::to_string)
+                    .collect::<Vec<_>>()
+                    .join(": "),
+            ),
         })?;
         Ok(Self {
             report: PluginReport::new(source, &component, engine.wasmtime()),

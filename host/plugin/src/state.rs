@@ -16,6 +16,7 @@ use crate::capability::log::LogState;
 use crate::capability::session::TurnState;
 use crate::capability::settings::Settings;
 use crate::engine::GuestLimits;
+use crate::used::Used;
 use keepsake_types::limits;
 use keepsake_types::text::printable;
 
@@ -25,10 +26,11 @@ pub(crate) struct State {
     pub(crate) table: ResourceTable,
     wasi: WasiCtx,
     pub(crate) budget: Budget,
+    pub(crate) used: Used,
     pub(crate) standard_error: LastLines,
     pub(crate) settings: Settings,
     pub(crate) log: LogState,
-    http: HttpRequests,
+    pub(crate) http: HttpRequests,
     http_context: WasiHttpCtx,
     pub(crate) turn: Option<TurnState>,
 }
@@ -52,22 +54,38 @@ impl State {
             .allow_udp(false)
             .allow_ip_name_lookup(false)
             .build();
+        let mut table = ResourceTable::new();
+        table.set_max_capacity(limits.handles);
         Self {
-            table: ResourceTable::new(),
+            table,
             wasi,
             budget: Budget::new(limits),
+            used: Used::new(plugin, limits),
             standard_error,
             settings,
-            log: LogState::new(plugin),
-            http: HttpRequests::new(plugin, http, ledger),
+            log: LogState::new(plugin, limits.log_lines),
+            http: HttpRequests::new(plugin, http, ledger, limits.http_requests),
             http_context: WasiHttpCtx::new(),
             turn,
         }
+    }
+
+    /// A new call into the guest begins, for which nothing is used up. What it
+    /// holds stays with it.
+    pub(crate) fn begin_call(&mut self) {
+        self.used.begin_call();
+        self.log.begin_call();
+        self.http.begin_call();
+        self.budget.memory_refused = None;
+        self.budget.table_refused = None;
     }
 }
 
 impl WasiView for State {
     fn ctx(&mut self) -> WasiCtxView<'_> {
+        // Every function of WASI begins here. What is past the bound ends at the
+        // next tick of the epoch.
+        self.used.called();
         WasiCtxView {
             ctx: &mut self.wasi,
             table: &mut self.table,
@@ -77,6 +95,7 @@ impl WasiView for State {
 
 impl WasiHttpView for State {
     fn http(&mut self) -> WasiHttpCtxView<'_> {
+        self.used.called();
         WasiHttpCtxView {
             ctx: &mut self.http_context,
             table: &mut self.table,
@@ -92,6 +111,9 @@ pub(crate) struct Budget {
     memory: usize,
     table_limit: usize,
     table: usize,
+    instances: usize,
+    /// The largest number of table elements that was refused.
+    pub(crate) table_refused: Option<usize>,
     /// The largest total that was refused, in bytes.
     pub(crate) memory_refused: Option<usize>,
 }
@@ -103,6 +125,8 @@ impl Budget {
             memory: 0,
             table_limit: limits.table_elements,
             table: 0,
+            instances: limits.instances,
+            table_refused: None,
             memory_refused: None,
         }
     }
@@ -133,10 +157,19 @@ impl ResourceLimiter for Budget {
     ) -> wasmtime::Result<bool> {
         let wanted = self.table.saturating_add(desired.saturating_sub(current));
         if wanted > self.table_limit {
+            self.table_refused = Some(wanted);
             return Ok(false);
         }
         self.table = wanted;
         Ok(true)
+    }
+
+    fn instances(&self) -> usize {
+        self.instances
+    }
+
+    fn memories(&self) -> usize {
+        self.instances
     }
 }
 

@@ -3,11 +3,17 @@
 
 mod wishes;
 
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+use serde_json::Value;
+
 use keepsake_plugin::{Interface, PluginKind, PluginReport};
 
 use crate::app::App;
 use crate::config::PluginChoice;
-use crate::failure::{ExitCode, Failure};
+use crate::config::limits::{LIMITS, Limits};
+use crate::failure::Failure;
 use crate::output;
 
 pub(crate) fn run(app: &App, plugin: &str, json: bool) -> Result<(), Failure> {
@@ -15,17 +21,45 @@ pub(crate) fn run(app: &App, plugin: &str, json: bool) -> Result<(), Failure> {
     let choice = PluginChoice::here(plugin);
     let report = plugins.load(&choice)?.report;
     let permission = plugins.permission(&plugins.source(&choice)?);
+    let limits = &app.config.limits;
     if json {
-        let mut value = serde_json::to_value(&report).map_err(|error| {
-            Failure::new(
-                ExitCode::Other,
-                format!("the answer cannot be written as JSON: {error}"),
-            )
-        })?;
-        value["rights"] = wishes::json(&permission);
-        return output::json(&value);
+        let limits = LIMITS.iter().map(|limit| (limit.name, limit.json(limits)));
+        return output::json(&Inspected {
+            report: &report,
+            limits: limits.collect(),
+            rights: wishes::json(&permission),
+        });
     }
-    output::write(&format!("{}{}", text(&report), wishes::gets(&permission)))
+    output::write(&format!(
+        "{}{}{}",
+        text(&report),
+        wishes::gets(&permission),
+        bounds(limits)
+    ))
+}
+
+/// The report for a program.
+#[derive(Serialize)]
+struct Inspected<'a> {
+    #[serde(flatten)]
+    report: &'a PluginReport,
+    /// What it would be held to here, by the limits' names.
+    limits: BTreeMap<&'static str, Value>,
+    /// What it wishes, and what it gets of that here.
+    rights: Value,
+}
+
+/// What the plugin would be held to, for a reader.
+fn bounds(limits: &Limits) -> String {
+    let mut text = "limits    each is a key of [limits] in the configuration\n".to_owned();
+    for limit in &LIMITS {
+        let value = match limit.json(limits) {
+            Value::Null => "none".to_owned(),
+            value => value.to_string(),
+        };
+        text.push_str(&format!("  {} {value} ({})\n", limit.name, limit.what));
+    }
+    text
 }
 
 /// The report for a reader.

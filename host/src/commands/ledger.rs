@@ -43,6 +43,7 @@ async fn show(database: &Database, session: Option<String>, json: bool) -> Resul
             for entry in &page.entries {
                 if json {
                     let text = serde_json::to_string(entry).unwrap_or_default();
+                    let text = output::printable_json(&text);
                     output::write(&format!("{}{text}", if first { "\n" } else { ",\n" }))?;
                 } else {
                     output::line(&entry_line(entry))?;

@@ -76,7 +76,7 @@ pub(crate) async fn run(app: &App, arguments: RunArguments, json: bool) -> Resul
         model: model.provider,
         backend: app.sandbox_backend()?,
         sandbox,
-        model_limits: app.config.model_limits,
+        limits: app.config.limits.clone(),
         upkeep: app.config.memory,
     };
     let unembedded = match with_vectors {

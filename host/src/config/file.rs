@@ -6,13 +6,14 @@ use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
 
+use super::limits::{LIMITS, Unit};
 use super::opensandbox::OpenSandboxTable;
 use super::wrong;
 use crate::cli::SandboxChoice;
 use crate::failure::Failure;
 
-/// The file as it is written. Every key is listed in [`KEYS`] or
-/// [`FURTHER`] too, which a test compares with this.
+/// The file as it is written. Every key is listed in [`KEYS`],
+/// [`LIMITS`] or [`FURTHER`] too, which a test compares with this.
 #[derive(Debug, Default, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub(super) struct File {
@@ -23,7 +24,7 @@ pub(super) struct File {
     #[serde(default)]
     pub(super) sandbox: SandboxTable,
     #[serde(default)]
-    pub(super) limits: LimitsTable,
+    pub(super) limits: BTreeMap<String, f64>,
     #[serde(default)]
     pub(super) memory: MemoryTable,
     /// Files that hold secrets, by the secrets' names.
@@ -49,16 +50,6 @@ pub(super) struct SandboxTable {
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
-pub(super) struct LimitsTable {
-    pub(super) turn_seconds: Option<f64>,
-    pub(super) turn_cpu_seconds: Option<f64>,
-    pub(super) memory_mib: Option<u64>,
-    pub(super) session_model_calls: Option<u64>,
-    pub(super) session_model_tokens: Option<u64>,
-}
-
-#[derive(Debug, Default, Deserialize)]
-#[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub(super) struct MemoryTable {
     pub(super) compact_after: Option<u64>,
     pub(super) max_facts: Option<u64>,
@@ -74,8 +65,8 @@ enum Form {
     Whole,
 }
 
-/// Every key with the variable that overrides it.
-const KEYS: [(&str, &str, Form); 24] = [
+/// Every key but those of `[limits]`, with the variable that overrides it.
+const KEYS: [(&str, &str, Form); 19] = [
     ("data", "HOST_DATA", Form::Text),
     ("embeddings", "HOST_EMBEDDINGS", Form::Text),
     ("model", "HOST_MODEL", Form::Text),
@@ -133,27 +124,6 @@ const KEYS: [(&str, &str, Form); 24] = [
         Form::Flag,
     ),
     (
-        "limits.turn-seconds",
-        "HOST_LIMITS_TURN_SECONDS",
-        Form::Seconds,
-    ),
-    (
-        "limits.turn-cpu-seconds",
-        "HOST_LIMITS_TURN_CPU_SECONDS",
-        Form::Seconds,
-    ),
-    ("limits.memory-mib", "HOST_LIMITS_MEMORY_MIB", Form::Whole),
-    (
-        "limits.session-model-calls",
-        "HOST_LIMITS_SESSION_MODEL_CALLS",
-        Form::Whole,
-    ),
-    (
-        "limits.session-model-tokens",
-        "HOST_LIMITS_SESSION_MODEL_TOKENS",
-        Form::Whole,
-    ),
-    (
         "memory.compact-after",
         "HOST_MEMORY_COMPACT_AFTER",
         Form::Whole,
@@ -161,6 +131,18 @@ const KEYS: [(&str, &str, Form); 24] = [
     ("memory.max-facts", "HOST_MEMORY_MAX_FACTS", Form::Whole),
     ("memory.max-age", "HOST_MEMORY_MAX_AGE", Form::Text),
 ];
+
+/// Every key that a variable overrides.
+fn keys() -> impl Iterator<Item = (&'static str, &'static str, Form)> {
+    let limits = LIMITS.iter().map(|limit| {
+        let form = match limit.unit {
+            Unit::Seconds => Form::Seconds,
+            Unit::Whole => Form::Whole,
+        };
+        (limit.key, limit.variable, form)
+    });
+    KEYS.into_iter().chain(limits)
+}
 
 /// Further keys, which no variable overrides.
 const FURTHER: [&str; 6] = [
@@ -216,7 +198,7 @@ fn check_keys(path: &Path, outer: &str, table: &toml::Table) -> Result<(), Failu
 }
 
 fn check_key(path: &Path, key: &str) -> Result<(), Failure> {
-    let known = || KEYS.iter().map(|(known, _, _)| *known).chain(FURTHER);
+    let known = || keys().map(|(known, _, _)| known).chain(FURTHER);
     if known().any(|known| known == key) {
         return Ok(());
     }
@@ -245,7 +227,7 @@ fn check_key(path: &Path, key: &str) -> Result<(), Failure> {
 /// have their own, so that a strange one is no error.
 pub(super) fn strange_variables(names: impl Iterator<Item = String>) -> Vec<String> {
     let known = || {
-        let keys = KEYS.iter().map(|(_, variable, _)| *variable);
+        let keys = keys().map(|(_, variable, _)| variable);
         keys.chain(["HOST_CONFIG", "HOST_CACHE"])
     };
     names
@@ -270,7 +252,7 @@ pub(super) fn nearest<'k>(text: &str, known: impl Iterator<Item = &'k str>) -> O
 
 /// Puts `HOST_*` variables into the table, as what they would be in the file.
 pub(super) fn apply_variables(table: &mut toml::Table) -> Result<(), Failure> {
-    for (key, variable, form) in KEYS {
+    for (key, variable, form) in keys() {
         if let Ok(text) = std::env::var(variable) {
             insert(table, key, parsed(variable, text, form)?);
         }
@@ -339,14 +321,14 @@ mod tests {
 
     #[test]
     fn every_listed_key_is_one_that_the_file_takes() {
-        let single = KEYS.iter().map(|(key, _, form)| {
+        let single = keys().map(|(key, _, form)| {
             let value = match form {
-                Form::Text if *key == "sandbox.backend" => "\"local\"",
+                Form::Text if key == "sandbox.backend" => "\"local\"",
                 Form::Text => "\"x\"",
                 Form::Flag => "true",
                 Form::Seconds | Form::Whole => "4",
             };
-            (*key, value)
+            (key, value)
         });
         let compound = FURTHER.iter().map(|key| {
             let value = match *key {

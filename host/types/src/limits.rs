@@ -4,6 +4,64 @@
 
 use std::time::Duration;
 
+/// One bound as it is listed.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Bound {
+    /// The constant's name.
+    pub constant: &'static str,
+    /// What it bounds, and why it is what it is.
+    pub what: String,
+    /// Its value, for a reader; a duration in seconds.
+    pub value: String,
+}
+
+impl Bound {
+    /// The name that it is told by.
+    pub fn name(&self) -> String {
+        self.constant.to_lowercase().replace('_', "-")
+    }
+}
+
+/// How a bound's value is written.
+trait Written {
+    fn written(&self) -> String;
+}
+
+macro_rules! written_as_numbers {
+    ($($number:ty),*) => {
+        $(impl Written for $number {
+            fn written(&self) -> String {
+                self.to_string()
+            }
+        })*
+    };
+}
+
+written_as_numbers!(usize, u32, u64);
+
+impl Written for Duration {
+    fn written(&self) -> String {
+        format!("{} s", self.as_secs_f64())
+    }
+}
+
+/// Declares the bounds and lists them.
+macro_rules! bounds {
+    ($($(#[doc = $what:literal])+ pub const $name:ident: $kind:ty = $value:expr;)*) => {
+        $($(#[doc = $what])+ pub const $name: $kind = $value;)*
+
+        /// Every bound of this file, in its order.
+        pub fn all() -> Vec<Bound> {
+            vec![$(Bound {
+                constant: stringify!($name),
+                what: [$($what),+].map(str::trim).join(" "),
+                value: $name.written(),
+            }),*]
+        }
+    };
+}
+
+bounds! {
 /// A resource's or team's name. Names are shown in lists and logs.
 pub const RESOURCE_ID_BYTES: usize = 256;
 
@@ -60,6 +118,43 @@ pub const VECTOR_DIMENSIONS: usize = 8_192;
 /// scope of a million facts with 256 dimensions, or thousands of usual ones.
 pub const VECTOR_INDEX_BYTES: usize = 360 * 1024 * 1024;
 
+/// From the beginning to the end of one call of a plugin, waiting included: a
+/// turn waits for models and for sandbox commands.
+pub const TURN_SECONDS: u64 = 120;
+/// Time in which a plugin itself computes in one call.
+pub const TURN_CPU_SECONDS: u64 = 10;
+/// All turns of one session in one program, together. A conversation of a day
+/// has minutes of turns; one that never ends belongs to an agent in circles.
+pub const SESSION_SECONDS: u64 = 8 * 60 * 60;
+/// Linear memory of all the instances of one plugin together, in MiB.
+pub const MEMORY_MIB: usize = 128;
+/// Elements of all the tables of one plugin together.
+pub const TABLE_ELEMENTS: usize = 100_000;
+/// The stack of compiled code, in KiB. Rust keeps its own within linear memory.
+pub const STACK_KIB: usize = 1_024;
+/// Core instances within one plugin. Those of Python have about twenty.
+pub const INSTANCES: usize = 64;
+/// Plugins that are alive at once in one program, which holds one conversation:
+/// the agent of the turn, and its providers'. Room for more would be prepared,
+/// page by page, at each start.
+pub const CONCURRENT_PLUGINS: u32 = 24;
+/// Handles that one plugin holds at a time: scopes, sandboxes, commands, answers
+/// of a model and what WASI has.
+pub const HANDLES: usize = 10_000;
+/// Calls of the host in one call of a plugin. Each takes less than a microsecond
+/// of its own, but is not the plugin's computing time.
+pub const HOST_CALLS: u64 = 1_000_000;
+/// What a plugin hands to the host in one call, in MiB; the host holds as much.
+pub const CALL_MIB: usize = 128;
+/// Facts and values that one turn writes or removes.
+pub const MEMORY_WRITES: u64 = 20_000;
+/// Texts that one turn has embedded. A provider may be paid by the text.
+pub const EMBEDDED_TEXTS: u64 = 20_000;
+/// Answers of a model that one turn waits for at a time. Each holds an instance.
+pub const COMPLETIONS: usize = 8;
+/// Requests over HTTP in one call of a provider, repeated ones among them.
+pub const HTTP_REQUESTS: u64 = 100;
+
 /// What an agent may emit in one turn.
 pub const EMITTED_BYTES: usize = 1024 * 1024;
 /// One message to an agent.
@@ -71,7 +166,7 @@ pub const EXCHANGES_BYTES: usize = 1024 * 1024;
 /// One line of a plugin's log; the rest is cut.
 pub const LOG_LINE_BYTES: usize = 8 * 1024;
 /// A plugin's log lines in one turn; after that they are only counted.
-pub const LOG_LINES: usize = 1_000;
+pub const LOG_LINES: u64 = 1_000;
 /// What is kept of a plugin's standard error, the newest bytes.
 pub const STANDARD_ERROR_BYTES: usize = 16 * 1024;
 
@@ -186,7 +281,7 @@ pub const MANIFEST_BYTES: usize = 64 * 1024;
 pub const MANIFEST_WISHES: usize = 64;
 
 /// Requests of one plugin's instance that are under way at once.
-pub const HTTP_REQUESTS: usize = 16;
+pub const HTTP_REQUESTS_AT_ONCE: usize = 16;
 /// What a plugin may send in one request.
 pub const HTTP_REQUEST_BYTES: usize = 16 * 1024 * 1024;
 /// What a plugin is given of one response. A batch of the largest embeddings
@@ -220,3 +315,4 @@ pub const COMPACTED_FACTS: usize = 10_000;
 pub const SUMMARISED_FACTS: usize = 200;
 /// Bytes of the texts that a summariser is given at once, for the same reason.
 pub const SUMMARISED_BYTES: usize = 256 * 1024;
+}

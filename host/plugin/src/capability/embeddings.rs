@@ -14,14 +14,22 @@ use crate::embedder::EmbeddingPlugin;
 use crate::ledger::Ledger;
 use crate::provider::Provider;
 use crate::state::State;
+use crate::used::Used;
 use keepsake_types::limits;
 
 /// The provider, and where its calls are recorded.
-pub(crate) struct EmbeddingsView<'a>(Option<&'a TurnState>);
+pub(crate) struct EmbeddingsView<'a> {
+    turn: Option<&'a TurnState>,
+    used: &'a mut Used,
+}
 
 impl<'a> EmbeddingsView<'a> {
     pub(crate) fn new(state: &'a mut State) -> Self {
-        Self(state.turn.as_ref())
+        state.used.called();
+        Self {
+            turn: state.turn.as_ref(),
+            used: &mut state.used,
+        }
     }
 }
 
@@ -100,7 +108,7 @@ pub(crate) fn no_provider() -> Error {
 impl EmbeddingsView<'_> {
     fn provider(&self) -> Result<(&Provider<EmbeddingPlugin>, &Ledger), Error> {
         let turn = self
-            .0
+            .turn
             .ok_or_else(|| Error::Denied("embeddings belong to a turn".into()))?;
         let embedder = turn.context.embedder.as_ref().ok_or_else(no_provider)?;
         Ok((embedder, &turn.context.ledger))
@@ -133,6 +141,9 @@ impl embeddings::Host for EmbeddingsView<'_> {
         texts: Vec<String>,
         kind: Kind,
     ) -> wasmtime::Result<Result<Vec<Vec<f32>>, Error>> {
+        if let Err(error) = self.used.embeds(texts.len()) {
+            return Ok(Err(error));
+        }
         let (embedder, ledger) = match self.provider() {
             Ok(provider) => provider,
             Err(error) => return Ok(Err(error)),

@@ -41,17 +41,27 @@ pub(crate) struct HttpRequests {
     access: HttpAccess,
     ledger: Option<Ledger>,
     places: Arc<Semaphore>,
+    most: u64,
+    sent: u64,
 }
 
 impl HttpRequests {
-    /// What an agent asks in a turn is recorded in the `ledger`.
-    pub(crate) fn new(plugin: &str, access: HttpAccess, ledger: Option<Ledger>) -> Self {
+    /// What an agent asks in a turn is recorded in the `ledger`. At most so many
+    /// requests are sent in one call.
+    pub(crate) fn new(plugin: &str, access: HttpAccess, ledger: Option<Ledger>, most: u64) -> Self {
         Self {
             plugin: plugin.to_owned(),
             access,
             ledger,
-            places: Arc::new(Semaphore::new(limits::HTTP_REQUESTS)),
+            places: Arc::new(Semaphore::new(limits::HTTP_REQUESTS_AT_ONCE)),
+            most,
+            sent: 0,
         }
+    }
+
+    /// A new call into the guest begins.
+    pub(crate) fn begin_call(&mut self) {
+        self.sent = 0;
     }
 }
 
@@ -100,6 +110,19 @@ impl WasiHttpHooks for HttpRequests {
                 return Box::new(async move { Err(record::denied(ledger, &asked, reason).await) });
             }
         };
+        self.sent = self.sent.saturating_add(1);
+        if self.sent > self.most {
+            if self.sent == self.most + 1 {
+                tracing::warn!(
+                    target: "plugin",
+                    "{}: the limit `http-requests` was reached: it may send {} requests in one call; if it needs more, raise `limits.http-requests`",
+                    self.plugin,
+                    self.most
+                );
+            }
+            let reached = format!("the limit `http-requests` of {} was reached", self.most);
+            return Box::new(async { Err(Error::InternalError(Some(reached))) });
+        }
         let Ok(place) = Arc::clone(&self.places).try_acquire_owned() else {
             return Box::new(async { Err(Error::ConnectionLimitReached) });
         };
@@ -224,7 +247,7 @@ mod tests {
         let key = Credential::new("KEY", "k-123456789", Some("x-api-key")).unwrap();
         let origin = Origin::of("http://127.0.0.1:1").unwrap();
         let access = HttpAccess::to(origin, Some(key)).unwrap();
-        let mut requests = HttpRequests::new("provider", access, None);
+        let mut requests = HttpRequests::new("provider", access, None, 1);
         let forbidden = requests.forbidden_header_filter();
         for name in [
             "authorization",

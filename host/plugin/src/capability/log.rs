@@ -10,17 +10,26 @@ use keepsake_types::text::printable;
 /// What an instance logged so far.
 pub(crate) struct LogState {
     plugin: String,
-    lines: usize,
+    lines: u64,
+    most: u64,
     panic: Option<String>,
 }
 
 impl LogState {
-    pub(crate) fn new(plugin: &str) -> Self {
+    /// At most so many lines are shown of a call.
+    pub(crate) fn new(plugin: &str, most: u64) -> Self {
         Self {
             plugin: plugin.to_owned(),
             lines: 0,
+            most,
             panic: None,
         }
+    }
+
+    /// A new call into the guest begins.
+    pub(crate) fn begin_call(&mut self) {
+        self.lines = 0;
+        self.panic = None;
     }
 
     /// The last panic that the guest reported.
@@ -44,12 +53,12 @@ impl log::Host for &mut LogState {
     ) -> wasmtime::Result<()> {
         self.lines += 1;
         let plugin = self.plugin.as_str();
-        if self.lines > limits::LOG_LINES {
-            if self.lines == limits::LOG_LINES + 1 {
+        if self.lines > self.most {
+            if self.lines == self.most + 1 {
                 warn!(
                     target: "plugin",
-                    "{plugin}: more than {} lines in one turn; the rest is not shown (log-lines)",
-                    limits::LOG_LINES
+                    "{plugin}: more than {} lines in one turn; the rest is not shown (log-lines); if they are needed, raise `limits.log-lines`",
+                    self.most
                 );
             }
             return Ok(());
@@ -86,7 +95,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_panic_is_kept_for_the_reader_without_its_control_characters() {
-        let mut state = LogState::new("sample");
+        let mut state = LogState::new("sample", 10);
         let mut host = &mut state;
         log::Host::report_panic(&mut host, "src/lib.rs:1:1:\nboom\u{1b}[31m".into())
             .await

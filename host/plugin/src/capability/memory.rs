@@ -11,7 +11,7 @@ use keepsake_storage::{self as storage, FactVectors, Layer, Memory, ProfileCheck
 use keepsake_types::embedding::{Embedder, EmbeddingKind};
 use keepsake_types::limits;
 use serde_json::Value;
-use wasmtime::component::{HasData, Resource, ResourceTable};
+use wasmtime::component::{HasData, Resource};
 
 use crate::bindings::agent::keepsake::host::memory::{
     self, CompactOptions, Compaction, EpisodeNode, EpisodeOptions, EpisodePage, Fact, FactPage,
@@ -27,6 +27,7 @@ use crate::embedder::EmbeddingPlugin;
 use crate::ledger::Ledger;
 use crate::provider::Provider;
 use crate::state::State;
+use crate::used::Handles;
 use profile::ProfileSchema;
 
 /// A guest's handle on one resource's memory.
@@ -257,13 +258,13 @@ impl Scope {
 }
 
 pub(crate) struct MemoryView<'a> {
-    table: &'a mut ResourceTable,
+    handles: Handles<'a>,
 }
 
 impl<'a> MemoryView<'a> {
     pub(crate) fn new(state: &'a mut State) -> Self {
         Self {
-            table: &mut state.table,
+            handles: Handles::new(&mut state.table, &mut state.used),
         }
     }
 }
@@ -274,17 +275,33 @@ impl HasData for HasMemory {
     type Data<'a> = MemoryView<'a>;
 }
 
+impl MemoryView<'_> {
+    /// So many facts are to be remembered, which has each of them embedded.
+    fn remembers(&mut self, facts: usize) -> Result<(), Error> {
+        self.handles.used.writes(facts)?;
+        self.handles.used.embeds(facts)
+    }
+
+    /// Something is looked for, by words alone or by a text that is embedded.
+    fn searches(&mut self, words_alone: bool) -> Result<(), Error> {
+        self.handles.used.embeds(usize::from(!words_alone))
+    }
+}
+
 impl memory::Host for MemoryView<'_> {}
 
 type Answer<T> = wasmtime::Result<Result<T, Error>>;
 
 impl memory::HostScope for MemoryView<'_> {
     async fn get(&mut self, scope: Resource<Scope>, key: String) -> Answer<Option<String>> {
-        Ok(self.table.get(&scope)?.get(&key).await)
+        Ok(self.handles.get(&scope)?.get(&key).await)
     }
 
     async fn set(&mut self, scope: Resource<Scope>, key: String, value: String) -> Answer<()> {
-        Ok(self.table.get(&scope)?.set(&key, &value).await)
+        if let Err(error) = self.handles.used.writes(1) {
+            return Ok(Err(error));
+        }
+        Ok(self.handles.get(&scope)?.set(&key, &value).await)
     }
 
     async fn compare_and_set(
@@ -294,34 +311,49 @@ impl memory::HostScope for MemoryView<'_> {
         expected: Option<String>,
         value: Option<String>,
     ) -> Answer<bool> {
-        let scope = self.table.get(&scope)?;
+        if let Err(error) = self.handles.used.writes(1) {
+            return Ok(Err(error));
+        }
+        let scope = self.handles.get(&scope)?;
         Ok(scope.compare_and_set(&key, expected, value).await)
     }
 
     async fn delete(&mut self, scope: Resource<Scope>, key: String) -> Answer<bool> {
-        let deleted = self.table.get(&scope)?.memory.delete(&key).await;
+        if let Err(error) = self.handles.used.writes(1) {
+            return Ok(Err(error));
+        }
+        let deleted = self.handles.get(&scope)?.memory.delete(&key).await;
         Ok(deleted.map_err(Error::from))
     }
 
     async fn list_working(&mut self, scope: Resource<Scope>, page: Page) -> Answer<WorkingPage> {
-        Ok(self.table.get(&scope)?.list_working(page).await)
+        Ok(self.handles.get(&scope)?.list_working(page).await)
     }
 
     async fn profile(&mut self, scope: Resource<Scope>) -> Answer<String> {
-        Ok(self.table.get(&scope)?.profile().await)
+        Ok(self.handles.get(&scope)?.profile().await)
     }
 
     async fn update_profile(&mut self, scope: Resource<Scope>, patch: String) -> Answer<String> {
-        Ok(self.table.get(&scope)?.update_profile(&patch).await)
+        if let Err(error) = self.handles.used.writes(1) {
+            return Ok(Err(error));
+        }
+        Ok(self.handles.get(&scope)?.update_profile(&patch).await)
     }
 
     async fn clear_profile(&mut self, scope: Resource<Scope>) -> Answer<()> {
-        let cleared = self.table.get(&scope)?.memory.clear_profile().await;
+        if let Err(error) = self.handles.used.writes(1) {
+            return Ok(Err(error));
+        }
+        let cleared = self.handles.get(&scope)?.memory.clear_profile().await;
         Ok(cleared.map_err(Error::from))
     }
 
     async fn remember(&mut self, scope: Resource<Scope>, fact: NewFact) -> Answer<Remembered> {
-        let remembered = self.table.get(&scope)?.remember_many(vec![fact]).await;
+        if let Err(error) = self.remembers(1) {
+            return Ok(Err(error));
+        }
+        let remembered = self.handles.get(&scope)?.remember_many(vec![fact]).await;
         Ok(remembered.and_then(|mut one| {
             one.pop()
                 .ok_or_else(|| Error::Internal("the memory answered for no fact".into()))
@@ -333,7 +365,10 @@ impl memory::HostScope for MemoryView<'_> {
         scope: Resource<Scope>,
         facts: Vec<NewFact>,
     ) -> Answer<Vec<Remembered>> {
-        Ok(self.table.get(&scope)?.remember_many(facts).await)
+        if let Err(error) = self.remembers(facts.len()) {
+            return Ok(Err(error));
+        }
+        Ok(self.handles.get(&scope)?.remember_many(facts).await)
     }
 
     async fn recall(
@@ -342,25 +377,34 @@ impl memory::HostScope for MemoryView<'_> {
         query: String,
         options: RecallOptions,
     ) -> Answer<Recollection> {
-        Ok(self.table.get(&scope)?.recall(&query, options).await)
+        if let Err(error) = self.searches(options.mode == RecallMode::Words) {
+            return Ok(Err(error));
+        }
+        Ok(self.handles.get(&scope)?.recall(&query, options).await)
     }
 
     async fn find(&mut self, scope: Resource<Scope>, id: String) -> Answer<Option<Fact>> {
-        let found = self.table.get(&scope)?.memory.find(&id).await;
+        let found = self.handles.get(&scope)?.memory.find(&id).await;
         Ok(found.map(|fact| fact.map(Fact::from)).map_err(Error::from))
     }
 
     async fn list_facts(&mut self, scope: Resource<Scope>, page: Page) -> Answer<FactPage> {
-        Ok(self.table.get(&scope)?.list_facts(page).await)
+        Ok(self.handles.get(&scope)?.list_facts(page).await)
     }
 
     async fn forget(&mut self, scope: Resource<Scope>, ids: Vec<String>) -> Answer<u64> {
-        let forgotten = self.table.get(&scope)?.memory.forget(ids).await;
+        if let Err(error) = self.handles.used.writes(ids.len()) {
+            return Ok(Err(error));
+        }
+        let forgotten = self.handles.get(&scope)?.memory.forget(ids).await;
         Ok(forgotten.map_err(Error::from))
     }
 
     async fn expire(&mut self, scope: Resource<Scope>, id: String, at: u64) -> Answer<bool> {
-        let expired = self.table.get(&scope)?.memory.expire(&id, at).await;
+        if let Err(error) = self.handles.used.writes(1) {
+            return Ok(Err(error));
+        }
+        let expired = self.handles.get(&scope)?.memory.expire(&id, at).await;
         Ok(expired.map_err(Error::from))
     }
 
@@ -369,17 +413,26 @@ impl memory::HostScope for MemoryView<'_> {
         scope: Resource<Scope>,
         options: CompactOptions,
     ) -> Answer<Compaction> {
-        Ok(self.table.get(&scope)?.compact(options).await)
+        if let Err(error) = self.handles.used.writes(1) {
+            return Ok(Err(error));
+        }
+        Ok(self.handles.get(&scope)?.compact(options).await)
     }
 
     async fn snippet(&mut self, scope: Resource<Scope>, options: SnippetOptions) -> Answer<String> {
-        Ok(self.table.get(&scope)?.snippet(options).await)
+        if let Err(error) = self.searches(options.query.is_none()) {
+            return Ok(Err(error));
+        }
+        Ok(self.handles.get(&scope)?.snippet(options).await)
     }
 
     async fn fork(&mut self, scope: Resource<Scope>, child: String) -> Answer<Resource<Branch>> {
-        let forked = self.table.get(&scope)?.fork(&child).await;
+        if let Err(error) = self.handles.used.writes(1) {
+            return Ok(Err(error));
+        }
+        let forked = self.handles.get(&scope)?.fork(&child).await;
         match forked {
-            Ok(branch) => Ok(Ok(self.table.push(branch)?)),
+            Ok(branch) => self.handles.push(branch),
             Err(error) => Ok(Err(error)),
         }
     }
@@ -389,40 +442,46 @@ impl memory::HostScope for MemoryView<'_> {
         scope: Resource<Scope>,
         options: EpisodeOptions,
     ) -> Answer<EpisodePage> {
-        Ok(self.table.get(&scope)?.episodes(options).await)
+        Ok(self.handles.get(&scope)?.episodes(options).await)
     }
 
     async fn episode_tree(&mut self, scope: Resource<Scope>) -> Answer<Vec<EpisodeNode>> {
-        let tree = self.table.get(&scope)?.memory.episode_tree().await;
+        let tree = self.handles.get(&scope)?.memory.episode_tree().await;
         Ok(tree.map(convert::episode_nodes).map_err(Error::from))
     }
 
     async fn drop(&mut self, scope: Resource<Scope>) -> wasmtime::Result<()> {
-        self.table.delete(scope)?;
+        self.handles.delete(scope)?;
         Ok(())
     }
 }
 
 impl memory::HostBranch for MemoryView<'_> {
     async fn scope(&mut self, branch: Resource<Branch>) -> Answer<Resource<Scope>> {
-        let scope = self.table.get(&branch)?.scope();
-        Ok(Ok(self.table.push(scope)?))
+        let scope = self.handles.get(&branch)?.scope();
+        self.handles.push(scope)
     }
 
     async fn diff(&mut self, branch: Resource<Branch>) -> Answer<ForkDifference> {
-        Ok(self.table.get(&branch)?.diff().await)
+        Ok(self.handles.get(&branch)?.diff().await)
     }
 
     async fn merge(&mut self, branch: Resource<Branch>) -> Answer<MergeReport> {
-        Ok(self.table.get(&branch)?.merge().await)
+        if let Err(error) = self.handles.used.writes(1) {
+            return Ok(Err(error));
+        }
+        Ok(self.handles.get(&branch)?.merge().await)
     }
 
     async fn discard(&mut self, branch: Resource<Branch>) -> Answer<()> {
-        Ok(self.table.get(&branch)?.discard().await)
+        if let Err(error) = self.handles.used.writes(1) {
+            return Ok(Err(error));
+        }
+        Ok(self.handles.get(&branch)?.discard().await)
     }
 
     async fn drop(&mut self, branch: Resource<Branch>) -> wasmtime::Result<()> {
-        self.table.delete(branch)?;
+        self.handles.delete(branch)?;
         Ok(())
     }
 }

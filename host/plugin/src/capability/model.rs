@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use keepsake_types::limits;
 use serde_json::{Value, json};
-use wasmtime::component::{HasData, Resource, ResourceTable};
+use wasmtime::component::{HasData, Resource};
 
 use crate::bindings::agent::keepsake::host::model::{
     self, Delta, FinishReason, Message, ModelInfo, Request, Response, Role, ToolCall,
@@ -19,6 +19,7 @@ use crate::capability::session::{TurnContext, TurnState};
 use crate::capability::unavailable;
 use crate::model_provider::{Chat, ModelPlugin};
 use crate::state::State;
+use crate::used::Handles;
 use record::Record;
 
 /// An answer that an agent waits for.
@@ -68,14 +69,14 @@ fn finish_name(reason: &provider::FinishReason) -> &str {
 }
 
 pub(crate) struct ModelView<'a> {
-    table: &'a mut ResourceTable,
+    handles: Handles<'a>,
     turn: Option<&'a TurnState>,
 }
 
 impl<'a> ModelView<'a> {
     pub(crate) fn new(state: &'a mut State) -> Self {
         Self {
-            table: &mut state.table,
+            handles: Handles::new(&mut state.table, &mut state.used),
             turn: state.turn.as_ref(),
         }
     }
@@ -193,12 +194,28 @@ impl model::Host for ModelView<'_> {
         &mut self,
         request: Request,
     ) -> wasmtime::Result<Result<Resource<Completion>, Error>> {
+        if let Err(error) = self.handles.used.completes() {
+            return Ok(Err(error));
+        }
+        let asked = self.ask(request).await;
+        if !matches!(asked, Ok(Ok(_))) {
+            self.handles.used.completed();
+        }
+        asked
+    }
+}
+
+impl ModelView<'_> {
+    async fn ask(
+        &mut self,
+        request: Request,
+    ) -> wasmtime::Result<Result<Resource<Completion>, Error>> {
         let (model, turn) = match loaded(self.turn).await {
             Ok((model, turn)) => (Arc::clone(model), turn),
             Err(error) => return Ok(Err(error)),
         };
         match begin(model, turn, request).await {
-            Ok(completion) => Ok(Ok(self.table.push(completion)?)),
+            Ok(completion) => self.handles.push(completion),
             Err(error) => Ok(Err(error)),
         }
     }
@@ -209,18 +226,19 @@ impl model::HostCompletion for ModelView<'_> {
         &mut self,
         completion: Resource<Completion>,
     ) -> wasmtime::Result<Result<Option<Delta>, Error>> {
-        Ok(self.table.get_mut(&completion)?.next().await)
+        Ok(self.handles.get_mut(&completion)?.next().await)
     }
 
     async fn finish(
         &mut self,
         completion: Resource<Completion>,
     ) -> wasmtime::Result<Result<Response, Error>> {
-        Ok(self.table.get_mut(&completion)?.finish().await)
+        Ok(self.handles.get_mut(&completion)?.finish().await)
     }
 
     async fn drop(&mut self, completion: Resource<Completion>) -> wasmtime::Result<()> {
-        self.table.delete(completion)?;
+        self.handles.delete(completion)?;
+        self.handles.used.completed();
         Ok(())
     }
 }

@@ -11,7 +11,7 @@ use keepsake_storage::Kind as EntryKind;
 use keepsake_types::limits;
 use serde_json::json;
 use tokio::sync::OnceCell;
-use wasmtime::component::{HasData, Resource, ResourceTable};
+use wasmtime::component::{HasData, Resource};
 
 use crate::bindings::agent::keepsake::host::sandbox::{
     self, Checkpoint, Command, ExecEvent, ExecResult, FileInfo, Metrics,
@@ -19,6 +19,7 @@ use crate::bindings::agent::keepsake::host::sandbox::{
 use crate::bindings::agent::keepsake::host::types::{Error, LimitReached};
 use crate::ledger::Ledger;
 use crate::state::State;
+use crate::used::Handles;
 use record::Recorder;
 
 /// The sandboxes of one session: its own, started by the first who asks, and
@@ -29,6 +30,7 @@ pub struct SessionSandboxes {
     ledger: Ledger,
     own: OnceCell<Arc<dyn Sandbox>>,
     forks: Mutex<Vec<Arc<dyn Sandbox>>>,
+    most: usize,
 }
 
 impl SessionSandboxes {
@@ -40,7 +42,14 @@ impl SessionSandboxes {
             ledger,
             own: OnceCell::new(),
             forks: Mutex::new(Vec::new()),
+            most: limits::SESSION_SANDBOXES,
         }
+    }
+
+    /// Bounds how many there are at a time, the session's own among them.
+    #[must_use]
+    pub fn at_most(self, most: usize) -> Self {
+        Self { most, ..self }
     }
 
     /// The id of the session's own sandbox, if it was started.
@@ -110,13 +119,15 @@ impl SessionSandboxes {
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
             .len();
-        if open >= limits::SESSION_SANDBOXES {
+        if open >= self.most {
+            let message = format!(
+                "a session has at most {} sandboxes at a time; close one first",
+                self.most
+            );
+            tracing::warn!("{message}, or raise `limits.session-sandboxes`");
             return Err(Error::Limit(LimitReached {
                 name: "session-sandboxes".into(),
-                message: format!(
-                    "a session has at most {} sandboxes at a time; close one first",
-                    limits::SESSION_SANDBOXES
-                ),
+                message,
             }));
         }
         let fork = parent.fork(checkpoint).await.map_err(convert::error)?;
@@ -255,13 +266,13 @@ impl ExecutionHandle {
 }
 
 pub(crate) struct SandboxView<'a> {
-    table: &'a mut ResourceTable,
+    handles: Handles<'a>,
 }
 
 impl<'a> SandboxView<'a> {
     pub(crate) fn new(state: &'a mut State) -> Self {
         Self {
-            table: &mut state.table,
+            handles: Handles::new(&mut state.table, &mut state.used),
         }
     }
 }
@@ -276,7 +287,7 @@ impl sandbox::Host for SandboxView<'_> {}
 
 impl sandbox::HostSandbox for SandboxView<'_> {
     async fn id(&mut self, handle: Resource<SandboxHandle>) -> wasmtime::Result<String> {
-        Ok(self.table.get(&handle)?.sandbox.id().to_owned())
+        Ok(self.handles.get(&handle)?.sandbox.id().to_owned())
     }
 
     async fn exec(
@@ -284,7 +295,7 @@ impl sandbox::HostSandbox for SandboxView<'_> {
         handle: Resource<SandboxHandle>,
         command: Command,
     ) -> wasmtime::Result<Result<ExecResult, Error>> {
-        Ok(self.table.get(&handle)?.exec(command).await)
+        Ok(self.handles.get(&handle)?.exec(command).await)
     }
 
     async fn start(
@@ -292,8 +303,8 @@ impl sandbox::HostSandbox for SandboxView<'_> {
         handle: Resource<SandboxHandle>,
         command: Command,
     ) -> wasmtime::Result<Result<Resource<ExecutionHandle>, Error>> {
-        match self.table.get(&handle)?.start(command).await {
-            Ok(execution) => Ok(Ok(self.table.push(execution)?)),
+        match self.handles.get(&handle)?.start(command).await {
+            Ok(execution) => self.handles.push(execution),
             Err(error) => Ok(Err(error)),
         }
     }
@@ -303,7 +314,7 @@ impl sandbox::HostSandbox for SandboxView<'_> {
         handle: Resource<SandboxHandle>,
         path: String,
     ) -> wasmtime::Result<Result<Vec<u8>, Error>> {
-        let read = self.table.get(&handle)?.sandbox.read_file(&path).await;
+        let read = self.handles.get(&handle)?.sandbox.read_file(&path).await;
         Ok(read.map_err(convert::error))
     }
 
@@ -313,7 +324,7 @@ impl sandbox::HostSandbox for SandboxView<'_> {
         path: String,
         content: Vec<u8>,
     ) -> wasmtime::Result<Result<(), Error>> {
-        Ok(self.table.get(&handle)?.write_file(&path, &content).await)
+        Ok(self.handles.get(&handle)?.write_file(&path, &content).await)
     }
 
     async fn list_files(
@@ -321,7 +332,7 @@ impl sandbox::HostSandbox for SandboxView<'_> {
         handle: Resource<SandboxHandle>,
         path: String,
     ) -> wasmtime::Result<Result<Vec<FileInfo>, Error>> {
-        let listed = self.table.get(&handle)?.sandbox.list_files(&path).await;
+        let listed = self.handles.get(&handle)?.sandbox.list_files(&path).await;
         Ok(listed
             .map(|files| files.into_iter().map(FileInfo::from).collect())
             .map_err(convert::error))
@@ -332,7 +343,7 @@ impl sandbox::HostSandbox for SandboxView<'_> {
         handle: Resource<SandboxHandle>,
         path: String,
     ) -> wasmtime::Result<Result<bool, Error>> {
-        Ok(self.table.get(&handle)?.remove_file(&path).await)
+        Ok(self.handles.get(&handle)?.remove_file(&path).await)
     }
 
     async fn checkpoint(
@@ -340,7 +351,7 @@ impl sandbox::HostSandbox for SandboxView<'_> {
         handle: Resource<SandboxHandle>,
         name: String,
     ) -> wasmtime::Result<Result<Checkpoint, Error>> {
-        Ok(self.table.get(&handle)?.checkpoint(&name).await)
+        Ok(self.handles.get(&handle)?.checkpoint(&name).await)
     }
 
     async fn fork(
@@ -348,13 +359,13 @@ impl sandbox::HostSandbox for SandboxView<'_> {
         handle: Resource<SandboxHandle>,
         checkpoint: Option<String>,
     ) -> wasmtime::Result<Result<Resource<SandboxHandle>, Error>> {
-        let handle = self.table.get(&handle)?;
+        let handle = self.handles.get(&handle)?;
         let forked = handle
             .session
             .fork(&handle.sandbox, checkpoint.as_deref())
             .await;
         match forked {
-            Ok(fork) => Ok(Ok(self.table.push(fork)?)),
+            Ok(fork) => self.handles.push(fork),
             Err(error) => Ok(Err(error)),
         }
     }
@@ -363,7 +374,7 @@ impl sandbox::HostSandbox for SandboxView<'_> {
         &mut self,
         handle: Resource<SandboxHandle>,
     ) -> wasmtime::Result<Result<Metrics, Error>> {
-        let metrics = self.table.get(&handle)?.sandbox.metrics().await;
+        let metrics = self.handles.get(&handle)?.sandbox.metrics().await;
         Ok(metrics.map(Metrics::from).map_err(convert::error))
     }
 
@@ -371,13 +382,13 @@ impl sandbox::HostSandbox for SandboxView<'_> {
         &mut self,
         handle: Resource<SandboxHandle>,
     ) -> wasmtime::Result<Result<(), Error>> {
-        let handle = self.table.get(&handle)?;
+        let handle = self.handles.get(&handle)?;
         let closed = handle.session.close(&handle.sandbox).await;
         Ok(closed.map_err(convert::error))
     }
 
     async fn drop(&mut self, handle: Resource<SandboxHandle>) -> wasmtime::Result<()> {
-        self.table.delete(handle)?;
+        self.handles.delete(handle)?;
         Ok(())
     }
 }
@@ -387,20 +398,20 @@ impl sandbox::HostExecution for SandboxView<'_> {
         &mut self,
         handle: Resource<ExecutionHandle>,
     ) -> wasmtime::Result<Result<Option<ExecEvent>, Error>> {
-        Ok(self.table.get_mut(&handle)?.next().await)
+        Ok(self.handles.get_mut(&handle)?.next().await)
     }
 
     async fn kill(
         &mut self,
         handle: Resource<ExecutionHandle>,
     ) -> wasmtime::Result<Result<(), Error>> {
-        let killed = self.table.get_mut(&handle)?.execution.kill().await;
+        let killed = self.handles.get_mut(&handle)?.execution.kill().await;
         Ok(killed.map_err(convert::error))
     }
 
     async fn drop(&mut self, handle: Resource<ExecutionHandle>) -> wasmtime::Result<()> {
         // Dropping the execution kills what still runs.
-        self.table.delete(handle)?;
+        self.handles.delete(handle)?;
         Ok(())
     }
 }

@@ -3,14 +3,14 @@
 use std::sync::Arc;
 
 use keepsake_storage::{Kind, Layer, Memory};
-use keepsake_types::{ResourceRef, Timestamp, limits};
+use keepsake_types::{ResourceRef, Timestamp};
 use serde_json::{Value, json};
 use tokio::sync::mpsc::UnboundedSender;
-use wasmtime::component::{HasData, Resource, ResourceTable};
+use wasmtime::component::{HasData, Resource};
 
 use crate::agent::AgentPlugin;
 use crate::bindings::agent::keepsake::host::session::{self, Exchange, SessionInfo};
-use crate::bindings::agent::keepsake::host::types::{Error, LimitReached};
+use crate::bindings::agent::keepsake::host::types::Error;
 use crate::capability::memory::Scope;
 use crate::capability::memory::profile::ProfileSchema;
 use crate::capability::sandbox::{SandboxHandle, SessionSandboxes};
@@ -20,6 +20,7 @@ use crate::model_budget::ModelBudget;
 use crate::model_provider::ModelPlugin;
 use crate::provider::Provider;
 use crate::state::State;
+use crate::used::Handles;
 
 /// What the session gives an agent for one turn. All of it was decided by the
 /// host before the agent's first instruction.
@@ -68,30 +69,26 @@ impl TurnContext {
     }
 }
 
-/// A turn's context and what the turn used up.
+/// What an agent's store holds of its turn.
 pub(crate) struct TurnState {
     pub(crate) context: TurnContext,
-    emitted_bytes: usize,
 }
 
 impl TurnState {
     pub(crate) fn new(context: TurnContext) -> Self {
-        Self {
-            context,
-            emitted_bytes: 0,
-        }
+        Self { context }
     }
 }
 
 pub(crate) struct SessionView<'a> {
-    table: &'a mut ResourceTable,
+    handles: Handles<'a>,
     turn: Option<&'a mut TurnState>,
 }
 
 impl<'a> SessionView<'a> {
     pub(crate) fn new(state: &'a mut State) -> Self {
         Self {
-            table: &mut state.table,
+            handles: Handles::new(&mut state.table, &mut state.used),
             turn: state.turn.as_mut(),
         }
     }
@@ -117,10 +114,10 @@ impl SessionView<'_> {
             }
             Err(error) => return Ok(Err(error)),
         };
-        Ok(Ok(match scope {
-            Some(scope) => Some(self.table.push(scope)?),
-            None => None,
-        }))
+        match scope {
+            Some(scope) => Ok(self.handles.push(scope)?.map(Some)),
+            None => Ok(Ok(None)),
+        }
     }
 }
 
@@ -183,7 +180,7 @@ impl session::Host for SessionView<'_> {
             Ok(turn) => Scope::own(&turn.context),
             Err(error) => return Ok(Err(error)),
         };
-        Ok(Ok(self.table.push(scope)?))
+        self.handles.push(scope)
     }
 
     async fn open_account_scope(
@@ -212,27 +209,19 @@ impl session::Host for SessionView<'_> {
             return Ok(Err(Error::Denied(reason.into())));
         };
         match sandboxes.open().await {
-            Ok(handle) => Ok(Ok(self.table.push(handle)?)),
+            Ok(handle) => self.handles.push(handle),
             Err(error) => Ok(Err(error)),
         }
     }
 
     async fn emit(&mut self, chunk: String) -> wasmtime::Result<Result<(), Error>> {
+        if let Err(error) = self.handles.used.emits(chunk.len()) {
+            return Ok(Err(error));
+        }
         let turn = match self.turn() {
             Ok(turn) => turn,
             Err(error) => return Ok(Err(error)),
         };
-        let total = turn.emitted_bytes + chunk.len();
-        if total > limits::EMITTED_BYTES {
-            return Ok(Err(Error::Limit(LimitReached {
-                name: "emitted-bytes".into(),
-                message: format!(
-                    "a turn may emit {} bytes, and this chunk would make it {total}",
-                    limits::EMITTED_BYTES
-                ),
-            })));
-        }
-        turn.emitted_bytes = total;
         // Nobody may be listening any more; the turn is cut off by its caller then.
         let _ = turn.context.emit.send(chunk);
         Ok(Ok(()))

@@ -112,7 +112,7 @@ impl Compact {
             embedder: Some(embedder.provider),
             model: Some(model.provider),
             model_budget: Arc::new(ModelBudget::new(
-                app.config.model_limits,
+                app.config.limits.model,
                 ModelUse::default(),
             )),
             sandboxes: None,

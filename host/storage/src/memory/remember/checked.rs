@@ -227,6 +227,12 @@ fn check_texts(fact: &NewFact) -> Result<()> {
         if text.len() > bound {
             return Err(StorageError::limit(name, what, text.len(), bound));
         }
+        // Names are shown in lists, and tell a property from another.
+        if name == "fact-name-bytes" && text.chars().any(char::is_control) {
+            return Err(StorageError::Invalid(format!(
+                "the {what} must hold no control characters"
+            )));
+        }
     }
     values(fact)?;
     Ok(())
