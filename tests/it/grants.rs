@@ -162,11 +162,22 @@ fn an_interface_that_the_operator_leaves_out_is_refused_before_anything_runs() {
 }
 
 #[test]
-fn a_grant_with_an_unknown_key_is_an_error_that_names_the_nearest() {
+fn a_grant_that_fits_nothing_is_told() {
     let folder = Folder::configured("[grants.asking]\nhtpt = []");
     folder
         .host(&["doctor"])
         .failed(2, &["[grants.asking]", "did you mean `http`?"]);
+    let other = "00".repeat(32);
+    let folder = Folder::configured(&format!(
+        "[grants.support-agent]\nhash = \"blake3:{other}\""
+    ));
+    let doctor = folder.host(&["doctor"]);
+    assert!(
+        doctor
+            .stdout
+            .contains("[grants.support-agent] is for another build"),
+        "{doctor:?}"
+    );
     let folder = Folder::configured("[grants.suport-agent]\nhttp = []");
     let ran = folder.support(&["--message", "hello"]).output().unwrap();
     let told = String::from_utf8_lossy(&ran.stderr).into_owned();

@@ -65,7 +65,8 @@ fn configuration(app: &App) -> Finding {
     finding("configuration", Ok(text))
 }
 
-/// What to say of settings whose plugin's name is misspelt. Where a plugin cannot
+/// What to say of settings and grants whose plugin's name is misspelt, and of
+/// grants that are for another build. Where a plugin cannot
 /// be found, its own finding says so.
 fn misspelt(app: &App) -> Vec<String> {
     let Ok(plugins) = app.plugins() else {
@@ -78,7 +79,28 @@ fn misspelt(app: &App) -> Vec<String> {
         .flatten()
         .map(|source| source.name.as_str())
         .collect();
-    app.config.strange_settings(&used)
+    let mut notes = app.config.strange_settings(&used);
+    let shipped = keepsake_builtin::all().map(|name| {
+        plugins.source(&PluginChoice {
+            name: name.into(),
+            base: app.config.data.clone(),
+        })
+    });
+    let known: Vec<_> = sources
+        .into_iter()
+        .flatten()
+        .chain(shipped.flatten())
+        .collect();
+    for (name, grant) in &app.config.grants {
+        let mut named = known.iter().filter(|source| source.name == *name);
+        if let Some(source) = named.find(|source| !grant.is_for(&source.hash())) {
+            notes.push(format!(
+                "[grants.{name}] is for another build of it and does nothing for this one, whose hash is blake3:{}",
+                source.hash()
+            ));
+        }
+    }
+    notes
 }
 
 async fn database(app: &App) -> Finding {

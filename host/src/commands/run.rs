@@ -63,10 +63,10 @@ pub(crate) async fn run(app: &App, arguments: RunArguments, json: bool) -> Resul
             .member(&app.config, &agent.description().name)?,
     };
     let mut sandbox = app.config.sandbox.clone();
-    sandbox.network |= plugins
-        .permission(&plugins.source(&choice)?)
-        .rights
-        .sandbox_network;
+    // The file may be another one by now than the one that was loaded.
+    let source = plugins.source(&choice)?;
+    sandbox.network |=
+        source.hash() == agent.hash() && plugins.permission(&source).rights.sandbox_network;
     let database = opening.finish().await?;
     let with_vectors = agent.needs().embeddings;
     let parts = Parts {

@@ -36,6 +36,7 @@ fn escapes_in_what_a_plugin_leaves_reach_no_terminal_by_any_command() {
         &["memory", "list", "--resource", "mallory", "--json"],
         &["memory", "recall", "--resource", "mallory", "fact"],
         &["memory", "why", "--resource", "mallory", "fact"],
+        &["memory", "export", "--resource", "mallory"],
         &["ledger", "show"],
         &["ledger", "show", "--json"],
         &["ledger", "verify"],
@@ -112,5 +113,50 @@ fn what_was_remembered_cannot_leave_its_frame_in_a_snippet() {
         "likes milk",
     ] {
         assert!(snippet.contains(text), "{text:?} is missing: {snippet}");
+    }
+}
+
+#[test]
+fn customers_whose_names_are_alike_share_nothing() {
+    let folder = Folder::new();
+    let names = [
+        "a", "a:b", "b", "A", "\u{430}", "a ", "a\u{301}", "á", "%", "a/b",
+    ];
+    let owners: Vec<Vec<&str>> = names
+        .iter()
+        .map(|name| vec!["--resource", *name])
+        .chain([
+            vec!["--resource", "b", "--team", "a"],
+            vec!["--resource", "a", "--team", "b"],
+            vec!["--resource", "a", "--team", "a:b"],
+        ])
+        .collect();
+    for (number, owner) in owners.iter().enumerate() {
+        let said = folder.say(UNRULY_AGENT, &format!("set key {number}"), owner);
+        said.succeeded();
+        let fact = format!("remember the common secret n{number}");
+        folder.say(UNRULY_AGENT, &fact, owner).succeeded();
+    }
+    for (number, owner) in owners.iter().enumerate() {
+        let value = folder.say(UNRULY_AGENT, "get key", owner).succeeded();
+        assert_eq!(
+            value.stdout.trim(),
+            format!("Some({:?})", number.to_string())
+        );
+        let found = folder.say(UNRULY_AGENT, "recall common secret", owner);
+        assert_eq!(
+            found.succeeded().stdout.trim(),
+            format!("found [\"the common secret n{number}\"]"),
+            "{owner:?}"
+        );
+        let mut arguments = vec!["memory", "list", "--json"];
+        arguments.extend(owner);
+        let list = folder.host(&arguments).succeeded().json();
+        assert_eq!(list["facts"].as_array().unwrap().len(), 1, "{owner:?}");
+    }
+    for wrong in ["", "a\nb", "\u{1b}[31m", &"x".repeat(100_000)] {
+        let ran = folder.say(UNRULY_AGENT, "get key", &["--resource", wrong]);
+        assert_eq!(ran.code, Some(2), "{ran:?}");
+        no_escapes(&ran);
     }
 }

@@ -105,7 +105,10 @@ fn to(
     counting: &progress::Counting,
 ) -> io::Result<Written> {
     let mut target = BufWriter::with_capacity(256 * 1024, target);
-    let mut line = |value: &serde_json::Value| writeln!(target, "{value}");
+    let mut line = |value: &serde_json::Value| {
+        // It may be a terminal that reads it.
+        writeln!(target, "{}", output::printable_json(&value.to_string()))
+    };
     line(&form::header(owner, now()))?;
     let mut written = Written::default();
     let mut done = 0;

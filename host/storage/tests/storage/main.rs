@@ -14,6 +14,7 @@ mod faults;
 mod fork_merging;
 mod forks;
 mod gate;
+mod hostile_names;
 mod imports;
 mod index;
 mod keys;
