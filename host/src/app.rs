@@ -204,6 +204,26 @@ impl Plugins {
         AgentPlugin::new(&self.engine, plugin, self.config.limits.clone(), settings).await
     }
 
+    /// An agent that another one starts, with settings that the operator has not made.
+    pub(crate) async fn child_agent(
+        &self,
+        choice: &PluginChoice,
+        further: serde_json::Map<String, serde_json::Value>,
+    ) -> Result<Arc<AgentPlugin>, PluginError> {
+        let plugin = self.load(choice)?;
+        let mut settings = further;
+        if let Some(made) = self.config.settings.get(plugin.name()) {
+            settings.extend(made.clone());
+        }
+        let limits = self.config.limits.clone();
+        AgentPlugin::new(&self.engine, plugin, limits, settings.into()).await
+    }
+
+    /// What the operator decided.
+    pub(crate) fn config(&self) -> &Config {
+        &self.config
+    }
+
     pub(crate) async fn embedder(&self) -> Result<Arc<EmbeddingPlugin>, Failure> {
         self.embedder_of(self.load(&self.config.embeddings)?).await
     }

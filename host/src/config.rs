@@ -17,7 +17,7 @@ use crate::cli::{Common, Parts, SandboxChoice};
 use crate::failure::{ExitCode, Failure};
 use crate::output;
 use file::{File, MemoryTable};
-use limits::{guest_limits, model_limits};
+use limits::{agent_limits, guest_limits, model_limits};
 use opensandbox::OpenSandboxTable;
 use time::milliseconds;
 
@@ -44,6 +44,10 @@ pub(crate) struct Config {
     pub(crate) limits: GuestLimits,
     /// What a session may ask of models.
     pub(crate) model_limits: ModelLimits,
+    /// How many agents a message may start.
+    pub(crate) agent_limits: AgentLimits,
+    /// Agents that agents may start, by the name that they do it under.
+    pub(crate) agents: BTreeMap<String, AgentConfig>,
     pub(crate) memory: MemoryConfig,
     /// Settings of each plugin by its name.
     pub(crate) settings: BTreeMap<String, serde_json::Map<String, serde_json::Value>>,
@@ -77,6 +81,23 @@ pub(crate) struct SandboxConfig {
     pub(crate) opensandbox: OpenSandboxTable,
     /// Where relative paths in them start.
     pub(crate) base: PathBuf,
+}
+
+/// An agent that others may start.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct AgentConfig {
+    pub(crate) plugin: PluginChoice,
+    /// The plugins' names of those that may.
+    pub(crate) parents: Vec<String>,
+}
+
+/// How many agents one message may start; unless set, none.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct AgentLimits {
+    /// How many may stand below one another.
+    pub(crate) depth: u64,
+    /// How many there may be in all.
+    pub(crate) children: u64,
 }
 
 /// How memories are kept small.
@@ -121,6 +142,7 @@ impl Config {
         let data_base = base("data", "HOST_DATA", common.data.is_some());
         let embeddings_base = base("embeddings", "HOST_EMBEDDINGS", parts.embeddings.is_some());
         let model_base = base("model", "HOST_MODEL", parts.model.is_some());
+        let agents_base = file_base.clone();
         // The default data folder lies beside the configuration, so that the
         // same memory is found from any folder below it.
         let default_data = file_base.join(".keepsake");
@@ -174,6 +196,12 @@ impl Config {
             },
             limits: guest_limits(&file.limits)?,
             model_limits: model_limits(&file.limits)?,
+            agent_limits: agent_limits(&file.limits)?,
+            agents: file
+                .agents
+                .into_iter()
+                .map(|(name, agent)| (name, agent.beside(&agents_base)))
+                .collect(),
             memory: memory(&file.memory)?,
             settings,
             file: path,

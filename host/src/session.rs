@@ -1,6 +1,8 @@
 //! One conversation of an agent with one customer, from its beginning to its
 //! end, turn by turn.
 
+mod children;
+
 use std::future::Future;
 use std::sync::Arc;
 
@@ -15,11 +17,15 @@ use serde_json::{Value, json};
 use tokio::sync::mpsc::UnboundedSender;
 use tokio::task::JoinHandle;
 
-use crate::config::{MemoryConfig, SandboxConfig};
+use crate::app::Plugins;
+use crate::config::{AgentLimits, MemoryConfig, SandboxConfig};
 use crate::failure::{ExitCode, Failure};
 use crate::upkeep::{Task, Upkeep};
+pub(crate) use children::Lineage;
+use children::TurnChildren;
 
 /// Everything that a session is made of.
+#[derive(Clone)]
 pub(crate) struct Parts {
     pub(crate) database: Database,
     pub(crate) agent: Arc<AgentPlugin>,
@@ -29,6 +35,9 @@ pub(crate) struct Parts {
     pub(crate) sandbox: SandboxConfig,
     pub(crate) model_limits: ModelLimits,
     pub(crate) upkeep: MemoryConfig,
+    /// What agents that this one starts are made of.
+    pub(crate) plugins: Plugins,
+    pub(crate) agent_limits: AgentLimits,
 }
 
 /// A session that was begun and not yet ended.
@@ -43,6 +52,7 @@ pub(crate) struct Session {
     wider: Vec<(Layer, Memory)>,
     ledger: Ledger,
     model_budget: Arc<ModelBudget>,
+    lineage: Lineage,
     sandboxes: Option<Arc<SessionSandboxes>>,
     turn: u32,
     upkeep: Option<Upkeep>,
@@ -103,6 +113,7 @@ impl Session {
         resource: ResourceRef,
         account: Option<String>,
         id: Option<String>,
+        lineage: Lineage,
     ) -> Result<Self, Failure> {
         let agent = parts.agent.description().name.clone();
         let database = &parts.database;
@@ -132,6 +143,7 @@ impl Session {
                         agent,
                         agent_hash: hash,
                         plugin: Some(parts.agent.name().to_owned()),
+                        parent: lineage.parent.as_ref().map(|parent| parent.session.clone()),
                     })
                     .await?
             }
@@ -143,7 +155,10 @@ impl Session {
             true => database.model_use(&session.id).await?,
             false => ModelUse::default(),
         };
-        let model_budget = Arc::new(ModelBudget::new(parts.model_limits, used));
+        let model_budget = match &lineage.parent {
+            Some(parent) => Arc::clone(&parent.model_budget),
+            None => Arc::new(ModelBudget::new(parts.model_limits, used)),
+        };
         let sandboxes = parts.backend.clone().map(|backend| {
             let request = sandbox_request(&parts.sandbox, &session.id, &resource);
             Arc::new(SessionSandboxes::new(backend, request, ledger.clone()))
@@ -158,6 +173,7 @@ impl Session {
             wider,
             ledger,
             model_budget,
+            lineage,
             sandboxes,
             turn: u32::try_from(session.turns).unwrap_or(u32::MAX),
             upkeep: None,
@@ -237,13 +253,18 @@ impl Session {
             )
             .await?
             .index;
-        let context = self.context(turn, emit);
+        self.lineage.message_begins();
+        let children = TurnChildren::of(self);
+        let mut context = self.context(turn, emit);
+        context.agents = Some(Arc::<TurnChildren>::clone(&children));
         let outcome = tokio::select! {
             answer = self.parts.agent.handle(message, context) => {
                 answer.map_err(TurnFailure::Agent)
             }
             () = cancelled => Err(TurnFailure::Interrupted),
         };
+        // With the agent's store its handles went, and what it started ends.
+        children.ended().await;
         let milliseconds = u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX);
         let (kind, payload) = match &outcome {
             Ok(reply) => (
@@ -274,6 +295,14 @@ impl Session {
             turn,
             outcome,
             first_entry,
+        })
+    }
+
+    /// The account that the session was granted, by its name.
+    fn account(&self) -> Option<String> {
+        let mut wider = self.wider.iter();
+        wider.find_map(|(layer, memory)| {
+            (*layer == Layer::Account).then(|| memory.resource().resource.clone())
         })
     }
 
@@ -311,6 +340,7 @@ impl Session {
             model_budget: Arc::clone(&self.model_budget),
             sandboxes: self.sandboxes.clone(),
             compactor: Some(Arc::clone(&self.parts.agent)),
+            agents: None,
             emit,
         }
     }

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use keepsake_guest_build::{build_guests, write_generated};
 
-const GUESTS: [&str; 10] = [
+const GUESTS: [&str; 12] = [
     "bench-agent",
     "forking-agent",
     "summarising-agent",
@@ -14,6 +14,8 @@ const GUESTS: [&str; 10] = [
     "echo-model",
     "memory-tour",
     "minimal-agent",
+    "billing-agent",
+    "triage-agent",
     "hashed-embeddings",
 ];
 

@@ -21,7 +21,7 @@ use crate::commands::memory::reindex::{note_embedded, note_unembedded};
 use crate::config::PluginChoice;
 use crate::failure::{ExitCode, Failure};
 use crate::output;
-use crate::session::{Parts, Session, TurnFailure, TurnReport};
+use crate::session::{Lineage, Parts, Session, TurnFailure, TurnReport};
 use conversation::{Message, Messages};
 use interrupts::Interrupts;
 use show::Show;
@@ -69,6 +69,8 @@ pub(crate) async fn run(app: &App, arguments: RunArguments, json: bool) -> Resul
         sandbox: app.config.sandbox.clone(),
         model_limits: app.config.model_limits,
         upkeep: app.config.memory,
+        plugins: plugins.clone(),
+        agent_limits: app.config.agent_limits,
     };
     let unembedded = match with_vectors {
         true => unembedded(&database, &resource, &embedder.provider).await?,
@@ -77,7 +79,14 @@ pub(crate) async fn run(app: &App, arguments: RunArguments, json: bool) -> Resul
     let messages = Messages::new(arguments.message, app.history_path())?;
     let account = arguments.account.filter(|account| !account.is_empty());
     let mut interrupts = Interrupts::new();
-    let mut session = Session::open(parts, resource, account, arguments.session).await?;
+    let mut session = Session::open(
+        parts,
+        resource,
+        account,
+        arguments.session,
+        Lineage::first(),
+    )
+    .await?;
     let show = Show::new(json, messages.interactive(), arguments.steps);
     show.beginning(&session)?;
     let talked = talk(

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use serde::Deserialize;
 
 use super::opensandbox::OpenSandboxTable;
-use super::wrong;
+use super::{AgentConfig, PluginChoice, wrong};
 use crate::cli::SandboxChoice;
 use crate::failure::Failure;
 
@@ -27,7 +27,31 @@ pub(super) struct File {
     #[serde(default)]
     pub(super) memory: MemoryTable,
     #[serde(default)]
+    pub(super) agents: BTreeMap<String, AgentTable>,
+    #[serde(default)]
     pub(super) settings: BTreeMap<String, toml::Table>,
+}
+
+/// An agent that others may start.
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub(super) struct AgentTable {
+    plugin: String,
+    #[serde(default)]
+    parents: Vec<String>,
+}
+
+impl AgentTable {
+    /// With a path that starts in this folder.
+    pub(super) fn beside(self, base: &Path) -> AgentConfig {
+        AgentConfig {
+            plugin: PluginChoice {
+                name: self.plugin,
+                base: base.to_path_buf(),
+            },
+            parents: self.parents,
+        }
+    }
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -49,6 +73,8 @@ pub(super) struct LimitsTable {
     pub(super) memory_mib: Option<u64>,
     pub(super) session_model_calls: Option<u64>,
     pub(super) session_model_tokens: Option<u64>,
+    pub(super) agent_depth: Option<u64>,
+    pub(super) agent_children: Option<u64>,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -69,7 +95,7 @@ enum Form {
 }
 
 /// Every key with the variable that overrides it.
-const KEYS: [(&str, &str, Form); 24] = [
+const KEYS: [(&str, &str, Form); 26] = [
     ("data", "HOST_DATA", Form::Text),
     ("embeddings", "HOST_EMBEDDINGS", Form::Text),
     ("model", "HOST_MODEL", Form::Text),
@@ -147,6 +173,12 @@ const KEYS: [(&str, &str, Form); 24] = [
         "HOST_LIMITS_SESSION_MODEL_TOKENS",
         Form::Whole,
     ),
+    ("limits.agent-depth", "HOST_LIMITS_AGENT_DEPTH", Form::Whole),
+    (
+        "limits.agent-children",
+        "HOST_LIMITS_AGENT_CHILDREN",
+        Form::Whole,
+    ),
     (
         "memory.compact-after",
         "HOST_MEMORY_COMPACT_AFTER",
@@ -191,7 +223,7 @@ fn check_keys(path: &Path, outer: &str, table: &toml::Table) -> Result<(), Failu
             outer => format!("{outer}.{key}"),
         };
         match value {
-            _ if key == "settings" => {}
+            _ if key == "settings" || key == "agents" => {}
             toml::Value::Table(inner) if TABLES.contains(&key.as_str()) => {
                 check_keys(path, &key, inner)?;
             }
@@ -213,7 +245,7 @@ fn check_key(path: &Path, key: &str) -> Result<(), Failure> {
     }
     let nearest = known()
         .chain(TABLES)
-        .chain(["settings"])
+        .chain(["settings", "agents"])
         .max_by(|a, b| strsim::jaro_winkler(a, key).total_cmp(&strsim::jaro_winkler(b, key)));
     let suggestion = match nearest {
         Some(nearest) if strsim::jaro_winkler(nearest, key) > 0.8 => {
@@ -221,7 +253,10 @@ fn check_key(path: &Path, key: &str) -> Result<(), Failure> {
         }
         _ => {
             let known: Vec<_> = known().collect();
-            format!("known keys are {}, and [settings.PLUGIN]", known.join(", "))
+            format!(
+                "known keys are {}, [settings.PLUGIN] and [agents.NAME]",
+                known.join(", ")
+            )
         }
     };
     Err(wrong(format!(

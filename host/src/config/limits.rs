@@ -6,7 +6,7 @@ use keepsake_plugin::{GuestLimits, ModelLimits};
 use keepsake_types::limits;
 
 use super::file::LimitsTable;
-use super::{bounded, wrong};
+use super::{AgentLimits, bounded, wrong};
 use crate::failure::Failure;
 
 /// What a plugin may use in a turn.
@@ -47,6 +47,25 @@ pub(super) fn model_limits(table: &LimitsTable) -> Result<ModelLimits, Failure> 
         model.tokens = bounded("limits.session-model-tokens", tokens, 1, most)?;
     }
     Ok(model)
+}
+
+/// How many agents a message may start.
+pub(super) fn agent_limits(table: &LimitsTable) -> Result<AgentLimits, Failure> {
+    let (depth, children) = (table.agent_depth, table.agent_children);
+    Ok(AgentLimits {
+        depth: bounded(
+            "limits.agent-depth",
+            depth.unwrap_or(0),
+            0,
+            limits::AGENT_DEPTH_MAXIMUM,
+        )?,
+        children: bounded(
+            "limits.agent-children",
+            children.unwrap_or(0),
+            0,
+            limits::AGENT_CHILDREN_MAXIMUM,
+        )?,
+    })
 }
 
 #[cfg(test)]

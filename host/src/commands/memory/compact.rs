@@ -117,6 +117,7 @@ impl Compact {
             )),
             sandboxes: None,
             compactor: Some(Arc::clone(&agent)),
+            agents: None,
             emit,
         };
         Summariser::new(&agent, &context).ok_or_else(|| {
