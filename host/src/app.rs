@@ -9,6 +9,7 @@ use keepsake_plugin::{
     AgentPlugin, CacheUse, ComponentCache, EmbeddingPlugin, GuestLimits, HttpAccess, LoadedPlugin,
     ModelPlugin, PluginEngine, PluginError, PluginSource, Provider, Settings, Unready,
 };
+use keepsake_rights::Rights;
 use keepsake_sandbox::{LocalBackend, LocalOptions, OpenSandboxBackend, SandboxBackend};
 use keepsake_storage::{Database, StorageError};
 use tokio::runtime::Handle;
@@ -154,6 +155,12 @@ impl<P: Send + Sync + 'static> Chosen<P> {
     }
 }
 
+/// An agent, and what it may do besides what every agent may.
+pub(crate) struct Permitted {
+    pub(crate) agent: Arc<AgentPlugin>,
+    pub(crate) rights: Rights,
+}
+
 /// The engine, and what plugins are made of.
 #[derive(Clone)]
 pub(crate) struct Plugins {
@@ -196,16 +203,45 @@ impl Plugins {
         Ok(plugin)
     }
 
-    pub(crate) async fn agent(&self, choice: &PluginChoice) -> Result<Arc<AgentPlugin>, Failure> {
+    pub(crate) async fn agent(&self, choice: &PluginChoice) -> Result<Permitted, Failure> {
         let source = self.source(choice)?;
         let permission = self.permission(&source);
-        let plugin = self.load_source(&source)?;
+        self.permitted(&source, &permission, serde_json::Map::new())
+            .await
+    }
+
+    /// An agent that one with these rights starts: with settings that the operator
+    /// has not made, and with no right that its starter lacks.
+    pub(crate) async fn child_agent(
+        &self,
+        choice: &PluginChoice,
+        further: serde_json::Map<String, serde_json::Value>,
+        outer: &Rights,
+    ) -> Result<Permitted, Failure> {
+        let source = self.source(choice)?;
+        let mut permission = self.permission(&source);
+        permission.rights = permission.rights.within(outer);
+        self.permitted(&source, &permission, further).await
+    }
+
+    async fn permitted(
+        &self,
+        source: &PluginSource,
+        permission: &Permission,
+        further: serde_json::Map<String, serde_json::Value>,
+    ) -> Result<Permitted, Failure> {
+        let plugin = self.load_source(source)?;
         permission.expect_granted()?;
         permission.expect_left(&plugin.report)?;
         let access = permission.http_access(&self.config, true)?;
-        let settings = self.settings(plugin.name());
+        let mut settings = further;
+        settings.extend(self.own_settings(plugin.name()));
         let limits = self.config.limits.guest.clone();
-        Ok(AgentPlugin::new(&self.engine, plugin, limits, settings, access).await?)
+        let agent = AgentPlugin::new(&self.engine, plugin, limits, settings.into(), access).await?;
+        Ok(Permitted {
+            agent,
+            rights: permission.rights.clone(),
+        })
     }
 
     /// What a plugin wishes, and what it gets of that here.
@@ -223,6 +259,11 @@ impl Plugins {
         let granted = permission::ask(&permission, &self.config.data)?;
         self.remembered.extend(granted);
         Ok(())
+    }
+
+    /// What the operator decided.
+    pub(crate) fn config(&self) -> &Config {
+        &self.config
     }
 
     pub(crate) async fn embedder(&self) -> Result<Arc<EmbeddingPlugin>, Failure> {
@@ -333,12 +374,12 @@ impl Plugins {
     }
 
     fn settings(&self, plugin: &str) -> Settings {
-        self.config
-            .settings
-            .get(plugin)
-            .cloned()
-            .unwrap_or_default()
-            .into()
+        self.own_settings(plugin).into()
+    }
+
+    fn own_settings(&self, plugin: &str) -> serde_json::Map<String, serde_json::Value> {
+        let settings = self.config.settings.get(plugin);
+        settings.cloned().unwrap_or_default()
     }
 }
 

@@ -42,6 +42,8 @@ pub(crate) struct Config {
     pub(crate) team: Option<String>,
     pub(crate) sandbox: SandboxConfig,
     pub(crate) limits: Limits,
+    /// Agents that agents may start, by the name that they do it under.
+    pub(crate) agents: BTreeMap<String, AgentConfig>,
     pub(crate) memory: MemoryConfig,
     /// What plugins are granted, by their names.
     pub(crate) grants: BTreeMap<String, Grant>,
@@ -79,6 +81,23 @@ pub(crate) struct SandboxConfig {
     pub(crate) opensandbox: OpenSandboxTable,
     /// Where relative paths in them start.
     pub(crate) base: PathBuf,
+}
+
+/// An agent that others may start.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct AgentConfig {
+    pub(crate) plugin: PluginChoice,
+    /// The plugins' names of those that may.
+    pub(crate) parents: Vec<String>,
+}
+
+/// How many agents one message may start; unless set, none.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct AgentLimits {
+    /// How many may stand below one another.
+    pub(crate) depth: u64,
+    /// How many there may be in all.
+    pub(crate) children: u64,
 }
 
 /// How memories are kept small.
@@ -123,6 +142,7 @@ impl Config {
         let data_base = base("data", "HOST_DATA", common.data.is_some());
         let embeddings_base = base("embeddings", "HOST_EMBEDDINGS", parts.embeddings.is_some());
         let model_base = base("model", "HOST_MODEL", parts.model.is_some());
+        let agents_base = file_base.clone();
         // The default data folder lies beside the configuration, so that the
         // same memory is found from any folder below it.
         let default_data = file_base.join(".keepsake");
@@ -181,6 +201,11 @@ impl Config {
                 base: file_base,
             },
             limits: limits::resolve(&file.limits)?,
+            agents: file
+                .agents
+                .into_iter()
+                .map(|(name, agent)| (name, agent.beside(&agents_base)))
+                .collect(),
             memory: memory(&file.memory)?,
             grants,
             secrets,

@@ -1,6 +1,8 @@
 //! One conversation of an agent with one customer, from its beginning to its
 //! end, turn by turn.
 
+mod children;
+
 use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,6 +11,7 @@ use keepsake_plugin::{
     AgentPlugin, EmbeddingPlugin, Ledger, ModelBudget, ModelPlugin, Provider, Reply,
     SessionSandboxes, Summariser, TurnContext, TurnError,
 };
+use keepsake_rights::Rights;
 use keepsake_sandbox::{Network, SandboxBackend, SandboxLimits, SandboxRequest};
 use keepsake_storage::{BeginSession, Database, Kind, Layer, Memory, ModelUse, ResumeSession};
 use keepsake_types::{ResourceRef, limits, now};
@@ -16,21 +19,29 @@ use serde_json::{Value, json};
 use tokio::sync::mpsc::UnboundedSender;
 use tokio::task::JoinHandle;
 
+use crate::app::{Permitted, Plugins};
 use crate::config::limits::Limits;
 use crate::config::{MemoryConfig, SandboxConfig};
 use crate::failure::{ExitCode, Failure};
 use crate::upkeep::{Task, Upkeep};
+pub(crate) use children::Lineage;
+use children::TurnChildren;
 
 /// Everything that a session is made of.
+#[derive(Clone)]
 pub(crate) struct Parts {
     pub(crate) database: Database,
     pub(crate) agent: Arc<AgentPlugin>,
+    /// What it may do besides what every agent may, and those that it starts too.
+    pub(crate) rights: Rights,
     pub(crate) embedder: Provider<EmbeddingPlugin>,
     pub(crate) model: Provider<ModelPlugin>,
     pub(crate) backend: Option<Arc<dyn SandboxBackend>>,
     pub(crate) sandbox: SandboxConfig,
     pub(crate) limits: Limits,
     pub(crate) upkeep: MemoryConfig,
+    /// What agents that this one starts are made of.
+    pub(crate) plugins: Plugins,
 }
 
 /// A session that was begun and not yet ended.
@@ -45,6 +56,7 @@ pub(crate) struct Session {
     wider: Vec<(Layer, Memory)>,
     ledger: Ledger,
     model_budget: Arc<ModelBudget>,
+    lineage: Lineage,
     sandboxes: Option<Arc<SessionSandboxes>>,
     turn: u32,
     /// How long its turns took so far, in this program.
@@ -114,6 +126,7 @@ impl Session {
         resource: ResourceRef,
         account: Option<String>,
         id: Option<String>,
+        lineage: Lineage,
     ) -> Result<Self, Failure> {
         let agent = parts.agent.description().name.clone();
         let database = &parts.database;
@@ -143,6 +156,7 @@ impl Session {
                         agent,
                         agent_hash: hash,
                         plugin: Some(parts.agent.name().to_owned()),
+                        parent: lineage.parent.as_ref().map(|parent| parent.session.clone()),
                     })
                     .await?
             }
@@ -154,7 +168,10 @@ impl Session {
             true => database.model_use(&session.id).await?,
             false => ModelUse::default(),
         };
-        let model_budget = Arc::new(ModelBudget::new(parts.limits.model, used));
+        let model_budget = match &lineage.parent {
+            Some(parent) => Arc::clone(&parent.model_budget),
+            None => Arc::new(ModelBudget::new(parts.limits.model, used)),
+        };
         let sandboxes = parts.backend.clone().map(|backend| {
             let request = sandbox_request(&parts.sandbox, &session.id, &resource);
             let sandboxes = SessionSandboxes::new(backend, request, ledger.clone());
@@ -170,6 +187,7 @@ impl Session {
             wider,
             ledger,
             model_budget,
+            lineage,
             sandboxes,
             turn: u32::try_from(session.turns).unwrap_or(u32::MAX),
             spent: Duration::ZERO,
@@ -196,7 +214,8 @@ impl Session {
     ///
     /// # Errors
     /// When it is an agent of another name, or the ledger cannot be written.
-    pub(crate) async fn replace_agent(&mut self, agent: Arc<AgentPlugin>) -> Result<(), Failure> {
+    pub(crate) async fn replace_agent(&mut self, permitted: Permitted) -> Result<(), Failure> {
+        let Permitted { agent, rights } = permitted;
         self.parts
             .database
             .resume_session(ResumeSession {
@@ -208,6 +227,7 @@ impl Session {
             })
             .await?;
         self.parts.agent = agent;
+        self.parts.rights = rights;
         // It would ask the old one for summaries.
         if let Some(upkeep) = self.upkeep.take() {
             self.embedded += upkeep.end(true).await;
@@ -250,8 +270,11 @@ impl Session {
             )
             .await?
             .index;
-        let context = self.context(turn, emit);
         let session = self.parts.limits.session;
+        self.lineage.message_begins();
+        let children = TurnChildren::of(self);
+        let mut context = self.context(turn, emit);
+        context.agents = Some(Arc::<TurnChildren>::clone(&children));
         let outcome = tokio::select! {
             // Nothing runs in a session whose time is over.
             biased;
@@ -267,6 +290,8 @@ impl Session {
             }
         };
         self.spent = self.spent.saturating_add(started.elapsed());
+        // With the agent's store its handles went, and what it started ends.
+        children.ended().await;
         let milliseconds = u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX);
         let (kind, payload) = match &outcome {
             Ok(reply) => (
@@ -297,6 +322,14 @@ impl Session {
             turn,
             outcome,
             first_entry,
+        })
+    }
+
+    /// The account that the session was granted, by its name.
+    fn account(&self) -> Option<String> {
+        let mut wider = self.wider.iter();
+        wider.find_map(|(layer, memory)| {
+            (*layer == Layer::Account).then(|| memory.resource().resource.clone())
         })
     }
 
@@ -334,6 +367,7 @@ impl Session {
             model_budget: Arc::clone(&self.model_budget),
             sandboxes: self.sandboxes.clone(),
             compactor: Some(Arc::clone(&self.parts.agent)),
+            agents: None,
             emit,
         }
     }

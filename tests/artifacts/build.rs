@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use keepsake_guest_build::{build_guests, write_generated};
 
-const GUESTS: [&str; 14] = [
+const GUESTS: [&str; 16] = [
     "asking-agent",
     "bench-agent",
     "forking-agent",
@@ -18,6 +18,8 @@ const GUESTS: [&str; 14] = [
     "echo-model",
     "memory-tour",
     "minimal-agent",
+    "billing-agent",
+    "triage-agent",
     "hashed-embeddings",
 ];
 

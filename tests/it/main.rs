@@ -4,6 +4,7 @@
 mod http_server;
 mod program;
 
+mod agents;
 mod anthropic;
 mod author_errors;
 mod authoring;

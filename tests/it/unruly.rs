@@ -242,18 +242,3 @@ fn a_source_that_does_not_hold_is_refused_and_nothing_is_remembered() {
     }
     assert!(folder.facts("jordan").is_empty());
 }
-
-#[test]
-fn what_this_host_does_not_offer_yet_is_told_as_unsupported() {
-    let folder = Folder::new();
-    let ran = folder.host(&[
-        "run",
-        UNRULY_AGENT,
-        "--resource",
-        "jordan",
-        "--json",
-        "-m",
-        "spawn support-agent",
-    ]);
-    assert_eq!(ran.json()["error"]["code"], "unsupported", "{ran:?}");
-}

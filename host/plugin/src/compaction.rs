@@ -48,6 +48,7 @@ impl Summariser {
             context: TurnContext {
                 sandboxes: None,
                 compactor: None,
+                agents: None,
                 emit: nobody,
                 ..context.clone()
             },

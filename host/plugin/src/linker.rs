@@ -4,7 +4,7 @@
 use wasmtime::component::{HasData, InstancePre, Linker, ResourceType};
 
 use crate::bindings::agent::keepsake::host as interfaces;
-use crate::capability::agents::Agents;
+use crate::capability::agents::{AgentsView, HasAgents};
 use crate::capability::embeddings::{EmbeddingsView, HasEmbeddings};
 use crate::capability::log::HasLog;
 use crate::capability::memory::{HasMemory, MemoryView};
@@ -67,7 +67,9 @@ pub(crate) fn for_agent(engine: &PluginEngine) -> wasmtime::Result<Linker<State>
     interfaces::model::add_to_linker::<State, HasModel>(&mut linker, |state| {
         ModelView::new(state)
     })?;
-    interfaces::agents::add_to_linker::<State, Agents>(&mut linker, |_| Agents)?;
+    interfaces::agents::add_to_linker::<State, HasAgents>(&mut linker, |state| {
+        AgentsView::new(state)
+    })?;
     Ok(linker)
 }
 

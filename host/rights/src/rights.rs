@@ -21,6 +21,42 @@ pub struct Rights {
     pub withheld: Vec<Capability>,
 }
 
+impl Rights {
+    /// What is left of them for an agent that was started by one with these `outer`
+    /// rights: no more than either has.
+    #[must_use]
+    pub fn within(&self, outer: &Self) -> Self {
+        let mut http = Vec::new();
+        for (one, other) in [(self, outer), (outer, self)] {
+            for server in &one.http {
+                if other.http.iter().any(|wider| wider.covers(server)) {
+                    add(&mut http, server);
+                }
+            }
+        }
+        let has = |secret: &SecretRight| {
+            let mut outer = outer.secrets.iter();
+            outer.any(|other| other.name == secret.name && other.server == secret.server)
+        };
+        let withheld = |of: &Capability| self.withheld.contains(of) || outer.withheld.contains(of);
+        Self {
+            http,
+            private_hosts: (self.private_hosts.iter())
+                .filter(|host| outer.private_hosts.contains(host))
+                .cloned()
+                .collect(),
+            secrets: self
+                .secrets
+                .iter()
+                .filter(|one| has(one))
+                .cloned()
+                .collect(),
+            sandbox_network: self.sandbox_network && outer.sandbox_network,
+            withheld: Capability::ALL.into_iter().filter(withheld).collect(),
+        }
+    }
+}
+
 /// A secret, where it goes, and in which header.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
 pub struct SecretRight {
@@ -205,6 +241,37 @@ mod tests {
         );
         let (rights, _) = weighed(CRM, "secrets = { T = \"https://api.example.com\" }");
         assert!(rights.secrets.is_empty(), "no request may go there");
+    }
+
+    #[test]
+    fn an_agent_of_an_agent_has_no_right_that_either_lacks() {
+        let all = "http = [\"https://*.example.com\", \"https://other.example\"]\nsandbox-network = true\n";
+        let (wide, _) = weighed(
+            &format!("{all}secrets = {{ T = {{ for = \"https://api.example.com\" }} }}"),
+            &format!(
+                "{all}private-hosts = [\"a\", \"b\"]\ninterfaces = [\"memory\", \"model\"]\nsecrets = {{ T = \"https://api.example.com\" }}"
+            ),
+        );
+        let (narrow, _) = weighed(
+            "http = [\"https://api.example.com\"]",
+            "http = [\"https://api.example.com\"]\nprivate-hosts = [\"b\", \"c\"]\ninterfaces = [\"memory\", \"sandbox\"]",
+        );
+        let both = wide.within(&narrow);
+        assert_eq!(both, narrow.within(&wide));
+        assert_eq!(both.http.len(), 1);
+        assert_eq!(both.http[0].to_string(), "https://api.example.com");
+        assert_eq!(both.private_hosts, ["b"]);
+        assert!(both.secrets.is_empty() && !both.sandbox_network);
+        assert_eq!(
+            both.withheld,
+            [
+                Capability::Sandbox,
+                Capability::Embeddings,
+                Capability::Model
+            ]
+        );
+        assert_eq!(wide.within(&wide), wide);
+        assert_eq!(wide.within(&Rights::default()).http, []);
     }
 
     #[test]

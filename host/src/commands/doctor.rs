@@ -210,8 +210,8 @@ async fn plugins(app: &App) -> Vec<Finding> {
             base: app.config.data.clone(),
         })
         .await
-        .map(|agent| {
-            let description = agent.description();
+        .map(|permitted| {
+            let description = permitted.agent.description();
             format!("{} {}", description.name, description.version)
         });
     let embedder = plugins.embedder().await.map(|embedder| {

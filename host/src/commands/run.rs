@@ -13,7 +13,7 @@ use keepsake_types::ResourceRef;
 use keepsake_types::embedding::Embedder;
 use tokio::sync::mpsc;
 
-use crate::app::{App, Chosen};
+use crate::app::{App, Chosen, Permitted};
 use crate::cli::RunArguments;
 use crate::commands::build;
 use crate::commands::ledger::steps;
@@ -21,7 +21,7 @@ use crate::commands::memory::reindex::{note_embedded, note_unembedded};
 use crate::config::PluginChoice;
 use crate::failure::{ExitCode, Failure};
 use crate::output;
-use crate::session::{Parts, Session, TurnFailure, TurnReport};
+use crate::session::{Lineage, Parts, Session, TurnFailure, TurnReport};
 use conversation::{Message, Messages};
 use interrupts::Interrupts;
 use show::Show;
@@ -46,7 +46,7 @@ pub(crate) async fn run(app: &App, arguments: RunArguments, json: bool) -> Resul
     // no data folder behind.
     let embedder = plugins.embedding_provider()?;
     let model = plugins.model_provider()?;
-    let agent = plugins.agent(&choice).await?;
+    let Permitted { agent, rights } = plugins.agent(&choice).await?;
     prepare(agent.needs(), &embedder, &model).await?;
     let used = [
         agent.name(),
@@ -63,21 +63,20 @@ pub(crate) async fn run(app: &App, arguments: RunArguments, json: bool) -> Resul
             .member(&app.config, &agent.description().name)?,
     };
     let mut sandbox = app.config.sandbox.clone();
-    // The file may be another one by now than the one that was loaded.
-    let source = plugins.source(&choice)?;
-    sandbox.network |=
-        source.hash() == agent.hash() && plugins.permission(&source).rights.sandbox_network;
+    sandbox.network |= rights.sandbox_network;
     let database = opening.finish().await?;
     let with_vectors = agent.needs().embeddings;
     let parts = Parts {
         database: database.clone(),
         agent,
+        rights,
         embedder: embedder.provider.clone(),
         model: model.provider,
         backend: app.sandbox_backend()?,
         sandbox,
         limits: app.config.limits.clone(),
         upkeep: app.config.memory,
+        plugins: plugins.clone(),
     };
     let unembedded = match with_vectors {
         true => unembedded(&database, &resource, &embedder.provider).await?,
@@ -86,7 +85,14 @@ pub(crate) async fn run(app: &App, arguments: RunArguments, json: bool) -> Resul
     let messages = Messages::new(arguments.message, app.history_path())?;
     let account = arguments.account.filter(|account| !account.is_empty());
     let mut interrupts = Interrupts::new();
-    let mut session = Session::open(parts, resource, account, arguments.session).await?;
+    let mut session = Session::open(
+        parts,
+        resource,
+        account,
+        arguments.session,
+        Lineage::first(),
+    )
+    .await?;
     let show = Show::new(json, messages.interactive(), arguments.steps);
     show.beginning(&session)?;
     let talked = talk(

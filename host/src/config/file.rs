@@ -8,7 +8,7 @@ use serde::Deserialize;
 
 use super::limits::{LIMITS, Unit};
 use super::opensandbox::OpenSandboxTable;
-use super::wrong;
+use super::{AgentConfig, PluginChoice, wrong};
 use crate::cli::SandboxChoice;
 use crate::failure::Failure;
 
@@ -34,7 +34,31 @@ pub(super) struct File {
     #[serde(default)]
     pub(super) grants: BTreeMap<String, toml::Table>,
     #[serde(default)]
+    pub(super) agents: BTreeMap<String, AgentTable>,
+    #[serde(default)]
     pub(super) settings: BTreeMap<String, toml::Table>,
+}
+
+/// An agent that others may start.
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub(super) struct AgentTable {
+    plugin: String,
+    #[serde(default)]
+    parents: Vec<String>,
+}
+
+impl AgentTable {
+    /// With a path that starts in this folder.
+    pub(super) fn beside(self, base: &Path) -> AgentConfig {
+        AgentConfig {
+            plugin: PluginChoice {
+                name: self.plugin,
+                base: base.to_path_buf(),
+            },
+            parents: self.parents,
+        }
+    }
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -158,7 +182,7 @@ const FURTHER: [&str; 6] = [
 const TABLES: [&str; 4] = ["sandbox", "sandbox.opensandbox", "limits", "memory"];
 
 /// Tables whose keys are the names of plugins or secrets.
-const OPEN_TABLES: [&str; 3] = ["grants", "secrets", "settings"];
+const OPEN_TABLES: [&str; 4] = ["agents", "grants", "secrets", "settings"];
 
 /// Reads a file and names what is wrong with its keys.
 pub(super) fn read(path: &Path) -> Result<toml::Table, Failure> {
@@ -213,7 +237,7 @@ fn check_key(path: &Path, key: &str) -> Result<(), Failure> {
         _ => {
             let known: Vec<_> = known().collect();
             format!(
-                "known keys are {}, [grants.PLUGIN], [secrets] and [settings.PLUGIN]",
+                "known keys are {}, [agents.NAME], [grants.PLUGIN], [secrets] and [settings.PLUGIN]",
                 known.join(", ")
             )
         }

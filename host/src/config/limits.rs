@@ -7,7 +7,7 @@ use std::time::Duration;
 use keepsake_plugin::{EngineLimits, GuestLimits, LARGEST_MEMORY, ModelLimits};
 use keepsake_types::limits;
 
-use super::wrong;
+use super::{AgentLimits, wrong};
 use crate::failure::Failure;
 
 /// All that may be bounded, as it is in force.
@@ -23,6 +23,8 @@ pub(crate) struct Limits {
     pub(crate) session: Duration,
     /// Sandboxes of a session at a time.
     pub(crate) sandboxes: usize,
+    /// Agents that one message may start.
+    pub(crate) agents: AgentLimits,
 }
 
 impl Default for Limits {
@@ -33,6 +35,7 @@ impl Default for Limits {
             model: ModelLimits::default(),
             session: Duration::from_secs(limits::SESSION_SECONDS),
             sandboxes: limits::SESSION_SANDBOXES,
+            agents: AgentLimits::default(),
         }
     }
 }
@@ -119,7 +122,7 @@ const DAY: f64 = 86_400.0;
 const MOMENT: f64 = 0.01;
 
 /// Every bound that an operator may set.
-pub(crate) const LIMITS: [Limit; 21] = [
+pub(crate) const LIMITS: [Limit; 23] = [
     limit!(
         "turn-seconds",
         "TURN_SECONDS",
@@ -333,6 +336,26 @@ pub(crate) const LIMITS: [Limit; 21] = [
         |limits, value| limits.model.tokens = value as u64,
         |limits| Some(limits.model.tokens as f64),
     ),
+    limit!(
+        "agent-depth",
+        "AGENT_DEPTH",
+        "agents that stand below one another, started by agents",
+        Whole,
+        0,
+        limits::AGENT_DEPTH_MAXIMUM,
+        |limits, value| limits.agents.depth = value as u64,
+        |limits| Some(limits.agents.depth as f64),
+    ),
+    limit!(
+        "agent-children",
+        "AGENT_CHILDREN",
+        "agents that one message starts, whoever starts them",
+        Whole,
+        0,
+        limits::AGENT_CHILDREN_MAXIMUM,
+        |limits, value| limits.agents.children = value as u64,
+        |limits| Some(limits.agents.children as f64),
+    ),
 ];
 
 /// The bounds in force: those that are set, and the others as they are.
@@ -379,8 +402,7 @@ mod tests {
     fn a_number_out_of_range_is_an_error_that_names_the_key() {
         for limit in &LIMITS {
             for value in [
-                0.0,
-                -1.0,
+                limit.lowest - 1.0,
                 limit.highest * 2.0,
                 f64::NAN,
                 f64::INFINITY,

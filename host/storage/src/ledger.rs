@@ -165,6 +165,12 @@ kinds! {
     ProviderCalled = "provider-called",
     /// Something was asked for that was not granted.
     Denied = "denied",
+    /// Another agent was started: its name `agent`, its `session`, the `fork` that
+    /// it works on, and `depth`, how many agents it is away from the first.
+    AgentSpawned = "agent-spawned",
+    /// An agent that was started ended: its `session`, how many `turns` it had, and
+    /// the `model-calls` and `model-tokens` that count in this session's budget.
+    AgentEnded = "agent-ended",
 }
 
 impl std::fmt::Display for Kind {

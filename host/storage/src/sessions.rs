@@ -40,6 +40,8 @@ pub struct BeginSession {
     pub agent_hash: Option<String>,
     /// The path of the agent's component, where it has one.
     pub plugin: Option<String>,
+    /// The session of the agent that started this one's.
+    pub parent: Option<String>,
 }
 
 impl BeginSession {
@@ -52,6 +54,7 @@ impl BeginSession {
             agent: agent.into(),
             agent_hash: None,
             plugin: None,
+            parent: None,
         }
     }
 }
@@ -95,6 +98,8 @@ pub struct Session {
     pub agent_hash: Option<String>,
     /// The path of the agent's component.
     pub plugin: Option<String>,
+    /// The session of the agent that started this one's.
+    pub parent: Option<String>,
     /// When it began.
     pub started_at: Timestamp,
     /// When it ended; none while it is running.
@@ -262,8 +267,8 @@ pub(crate) fn begin(connection: &Connection, id: &str, session: &BeginSession) -
     let scope = scope::obtain(connection, &session.resource)?;
     let number: i64 = connection
         .prepare_cached(
-            "INSERT INTO sessions (id, scope, agent, agent_hash, plugin, started_at)
-             VALUES (?1, ?2, ?3, ?4, ?5, ?6) RETURNING number",
+            "INSERT INTO sessions (id, scope, agent, agent_hash, plugin, started_at, parent)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7) RETURNING number",
         )?
         .query_row(
             params![
@@ -272,7 +277,8 @@ pub(crate) fn begin(connection: &Connection, id: &str, session: &BeginSession) -
                 session.agent,
                 session.agent_hash,
                 session.plugin,
-                now()
+                now(),
+                session.parent
             ],
             |row| row.get(0),
         )?;
@@ -288,6 +294,9 @@ pub(crate) fn begin(connection: &Connection, id: &str, session: &BeginSession) -
         let account = of_account(&session.resource, account);
         account.checked()?;
         payload["account"] = json!(account.resource);
+    }
+    if let Some(parent) = &session.parent {
+        payload["parent"] = json!(parent);
     }
     if let Some(fork) = &session.resource.fork {
         payload["fork"] = json!(fork);
@@ -362,7 +371,7 @@ fn known(connection: &Connection, id: &str) -> Result<(i64, Session)> {
 }
 
 const COLUMNS: &str = "s.number, s.id, c.resource, c.team, c.fork, s.agent, s.agent_hash, \
-                       s.plugin, s.started_at, s.ended_at, s.turns, s.entries";
+                       s.plugin, s.started_at, s.ended_at, s.turns, s.entries, s.parent";
 
 fn from_row(row: &Row<'_>) -> rusqlite::Result<(i64, Session)> {
     let ended_at: Option<Timestamp> = row.get(9)?;
@@ -372,6 +381,7 @@ fn from_row(row: &Row<'_>) -> rusqlite::Result<(i64, Session)> {
         agent: row.get(5)?,
         agent_hash: row.get(6)?,
         plugin: row.get(7)?,
+        parent: row.get(12)?,
         started_at: row.get(8)?,
         ended_at,
         turns: row.get(10)?,

@@ -206,6 +206,13 @@ pub const SESSION_MODEL_CALLS_MAXIMUM: u64 = 1_000_000_000;
 /// The same for tokens.
 pub const SESSION_MODEL_TOKENS_MAXIMUM: u64 = 1_000_000_000_000;
 
+/// Agents that may stand below one another, at the most that can be set: each works
+/// on a fork of its parent's memory, and forks have this depth.
+pub const AGENT_DEPTH_MAXIMUM: u64 = FORK_DEPTH as u64;
+/// Agents that one message may start, at the most that can be set: each may be alive
+/// with an instance of its plugin, of which one program has few.
+pub const AGENT_CHILDREN_MAXIMUM: u64 = 16;
+
 /// How long a sandbox's command runs where nothing else is said.
 pub const EXEC_SECONDS: u64 = 60;
 /// How long any sandbox's command may run. A turn that waits longer is stuck.

@@ -93,6 +93,7 @@ impl Hosted {
                 model_budget: std::sync::Arc::default(),
                 sandboxes: None,
                 compactor: None,
+                agents: None,
                 emit,
             };
             (agent, context)

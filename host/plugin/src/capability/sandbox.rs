@@ -144,6 +144,26 @@ impl SessionSandboxes {
         Ok(self.handle(fork))
     }
 
+    /// Has the session's sandbox begin as a copy of another session's, which is
+    /// started if need be.
+    ///
+    /// # Errors
+    /// What the sandbox or the ledger answered, for a reader.
+    pub async fn begin_as_fork_of(&self, parent: &Arc<Self>) -> Result<(), String> {
+        let said = |error: Error| crate::capability::describe(&error);
+        let parent = parent.open().await.map_err(said)?.sandbox;
+        let fork = parent.fork(None).await.map_err(|error| error.to_string())?;
+        let origin = json!({ "parent": parent.id(), "checkpoint": null });
+        self.opened(&fork, EntryKind::SandboxForked, origin)
+            .await
+            .map_err(said)?;
+        if self.own.set(Arc::clone(&fork)).is_err() {
+            let _ = fork.close().await;
+            return Err("the session has a sandbox already".into());
+        }
+        Ok(())
+    }
+
     async fn close(&self, sandbox: &Arc<dyn Sandbox>) -> Result<(), SandboxError> {
         self.forks
             .lock()

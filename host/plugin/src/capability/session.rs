@@ -14,6 +14,7 @@ use crate::bindings::agent::keepsake::host::types::Error;
 use crate::capability::memory::Scope;
 use crate::capability::memory::profile::ProfileSchema;
 use crate::capability::sandbox::{SandboxHandle, SessionSandboxes};
+use crate::children::ChildAgents;
 use crate::embedder::EmbeddingPlugin;
 use crate::ledger::Ledger;
 use crate::model_budget::ModelBudget;
@@ -58,6 +59,8 @@ pub struct TurnContext {
     /// The agent, which summarises facts that it lets go if it can; without it,
     /// compaction is denied.
     pub compactor: Option<Arc<AgentPlugin>>,
+    /// The agents that this one may hand work to; none where it may to none.
+    pub agents: Option<Arc<dyn ChildAgents>>,
     /// Where emitted chunks go.
     pub emit: UnboundedSender<String>,
 }

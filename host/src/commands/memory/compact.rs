@@ -90,7 +90,7 @@ impl Compact {
         agent: &str,
     ) -> Result<Summariser, Failure> {
         let plugins = app.plugins()?;
-        let agent = plugins.agent(&PluginChoice::here(agent)).await?;
+        let agent = plugins.agent(&PluginChoice::here(agent)).await?.agent;
         let embedder = plugins.embedding_provider()?;
         embedder.prepare().await?;
         let model = plugins.model_provider()?;
@@ -117,6 +117,7 @@ impl Compact {
             )),
             sandboxes: None,
             compactor: Some(Arc::clone(&agent)),
+            agents: None,
             emit,
         };
         Summariser::new(&agent, &context).ok_or_else(|| {

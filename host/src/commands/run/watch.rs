@@ -2,12 +2,9 @@
 //! new plugin takes the place of the old one between turns.
 
 use std::path::Path;
-use std::sync::Arc;
 use std::time::Duration;
 
-use keepsake_plugin::AgentPlugin;
-
-use crate::app::Plugins;
+use crate::app::{Permitted, Plugins};
 use crate::commands::build::Watched;
 use crate::config::PluginChoice;
 use crate::failure::{ExitCode, Failure};
@@ -61,16 +58,16 @@ impl Watch {
         }
         let went_on = "the plugin that was built before goes on";
         match self.built().await {
-            Ok(agent) if agent.description().name != session.agent_name() => {
+            Ok(built) if built.agent.description().name != session.agent_name() => {
                 note!(
                     "the new build calls itself `{}`, and this session is one of `{}`: {went_on}; end this run to use it",
-                    agent.description().name,
+                    built.agent.description().name,
                     session.agent_name()
                 );
                 Ok(())
             }
-            Ok(agent) => {
-                session.replace_agent(agent).await?;
+            Ok(built) => {
+                session.replace_agent(built).await?;
                 note!("the next message goes to what was built now");
                 Ok(())
             }
@@ -81,7 +78,7 @@ impl Watch {
         }
     }
 
-    async fn built(&mut self) -> Result<Arc<AgentPlugin>, Failure> {
+    async fn built(&mut self) -> Result<Permitted, Failure> {
         let component = self.project.build()?;
         let choice = PluginChoice::here(component.to_string_lossy().into_owned());
         self.plugins.agent(&choice).await

@@ -20,6 +20,7 @@ const MIGRATIONS: &[Step] = &[
     Step::Both(CODES, vectors::recode),
     Step::Sql(RUNNING),
     Step::Sql(FORKS),
+    Step::Sql(PARENTS),
 ];
 
 /// How the tables of one version become those of the next.
@@ -313,6 +314,12 @@ CREATE TABLE fork_values (
 
 -- An entry may be what facts of several memories rest on.
 CREATE INDEX fact_entries_by_entry ON fact_entries (entry);
+";
+
+/// Which session started another, by its id. It stays when the first entry, which
+/// says the same, is erased with the fork that the session worked on.
+const PARENTS: &str = "
+ALTER TABLE sessions ADD COLUMN parent TEXT;
 ";
 
 /// Looks before anything is written: a foreign file must stay as it is.

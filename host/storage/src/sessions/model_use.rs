@@ -17,7 +17,8 @@ pub struct ModelUse {
 }
 
 impl Database {
-    /// What a session has asked of models so far, whichever process did. The
+    /// What a session has asked of models so far, whichever process did, together
+    /// with the agents that it started and that have ended. The
     /// tokens of an entry whose payload was erased are not known any more.
     ///
     /// # Errors
@@ -34,19 +35,25 @@ fn model_use(connection: &Connection, session: &str) -> Result<ModelUse> {
     // Only what the provider counted stands in entries that older hosts wrote.
     let counted = connection
         .prepare_cached(
-            "SELECT count(*), total(CASE WHEN json_valid(payload) THEN coalesce(
+            "SELECT total(CASE WHEN kind = ?2 THEN 1
+                WHEN json_valid(payload) THEN payload ->> '$.\"model-calls\"' END),
+                total(CASE WHEN json_valid(payload) THEN coalesce(
                 payload ->> '$.tokens',
+                payload ->> '$.\"model-tokens\"',
                 coalesce(payload ->> '$.usage.input_tokens', 0)
                     + coalesce(payload ->> '$.usage.output_tokens', 0)) END)
-             FROM entries WHERE session = ?1 AND kind = ?2",
+             FROM entries WHERE session = ?1 AND kind IN (?2, ?3)",
         )?
-        .query_row(params![number, Kind::ModelCalled.name()], |row| {
-            let tokens: f64 = row.get(1)?;
-            Ok(ModelUse {
-                calls: row.get(0)?,
+        .query_row(
+            params![number, Kind::ModelCalled.name(), Kind::AgentEnded.name()],
+            |row| {
+                let (calls, tokens): (f64, f64) = (row.get(0)?, row.get(1)?);
                 // Past what fits, the largest number: no budget is as large.
-                tokens: tokens as u64,
-            })
-        })?;
+                Ok(ModelUse {
+                    calls: calls as u64,
+                    tokens: tokens as u64,
+                })
+            },
+        )?;
     Ok(counted)
 }

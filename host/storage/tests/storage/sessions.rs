@@ -14,6 +14,7 @@ fn begin(id: &str) -> BeginSession {
         id: Some(id.to_owned()),
         agent_hash: Some("hash-1".to_owned()),
         plugin: Some("agent.wasm".to_owned()),
+        parent: None,
         ..BeginSession::new(resource("jordan"), "support")
     }
 }

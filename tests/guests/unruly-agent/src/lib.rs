@@ -94,13 +94,26 @@ impl Guest for Unruly {
             "chat" => chat(rest)?,
             "chat-on" => chat_on(rest),
             "spawn" => {
-                let options = agents::SpawnOptions {
-                    fork_sandbox: false,
-                    settings: None,
-                    extras: None,
-                };
-                agents::spawn(rest, &options)?;
+                start(rest)?;
                 "spawned".into()
+            }
+            // NAME MESSAGE: what a child tells to it.
+            "child" => {
+                let (name, message) = rest.split_once(' ').unwrap_or((rest, ""));
+                told_by(&start(name)?, message)?
+            }
+            // NAME NUMBER: so many at once, and how many there were.
+            "children" => {
+                let (name, number) = rest.split_once(' ').unwrap_or((rest, "1"));
+                let mut children = Vec::new();
+                let refused = loop {
+                    match start(name) {
+                        Ok(child) => children.push(child),
+                        Err(Error::Limit(limit)) => break limit.name,
+                        Err(error) => return Err(error),
+                    }
+                };
+                format!("{} of {number}, then {refused}", children.len())
             }
             "fork" => {
                 session::open_scope()?.fork(rest)?;
@@ -110,6 +123,30 @@ impl Guest for Unruly {
             other => format!("I do not know how to {other}"),
         };
         Ok(Reply { text, data: None })
+    }
+}
+
+fn start(agent: &str) -> Result<agents::Child, Error> {
+    let options = agents::SpawnOptions {
+        fork_sandbox: false,
+        settings: None,
+        extras: None,
+    };
+    agents::spawn(agent, &options)
+}
+
+/// What a child tells to a message, or why it does not.
+fn told_by(child: &agents::Child, message: &str) -> Result<String, Error> {
+    let mut told = Vec::new();
+    child.send(message)?;
+    loop {
+        match child.next() {
+            Ok(Some(agents::ChildEvent::Emitted(chunk))) => told.push(format!("emitted {chunk}")),
+            Ok(Some(agents::ChildEvent::Reply(reply))) => told.push(format!("reply {reply}")),
+            Ok(None) => return Ok(told.join(", ")),
+            Err(Error::Other(other)) => told.push(format!("failed {}", other.code)),
+            Err(error) => return Err(error),
+        }
     }
 }
 

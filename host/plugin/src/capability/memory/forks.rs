@@ -5,6 +5,7 @@ use keepsake_storage as storage;
 use super::{Branch, Scope};
 use crate::bindings::agent::keepsake::host::memory::{Fact, ForkDifference, MergeReport};
 use crate::bindings::agent::keepsake::host::types::Error;
+use crate::capability::session::TurnContext;
 
 impl Scope {
     pub(super) async fn fork(&self, child: &str) -> Result<Branch, Error> {
@@ -18,11 +19,17 @@ impl Scope {
 }
 
 impl Branch {
+    /// What a child learns, seen from the one that started it.
+    pub(crate) fn of_child(context: &TurnContext, branch: storage::Branch) -> Self {
+        let scope = Scope::new(context, branch.memory().clone());
+        Self { branch, scope }
+    }
+
     pub(super) fn scope(&self) -> Scope {
         self.scope.clone()
     }
 
-    pub(super) async fn diff(&self) -> Result<ForkDifference, Error> {
+    pub(crate) async fn diff(&self) -> Result<ForkDifference, Error> {
         let difference = self.branch.diff().await?;
         let facts = |facts: Vec<storage::Fact>| facts.into_iter().map(Fact::from).collect();
         Ok(ForkDifference {
@@ -35,7 +42,7 @@ impl Branch {
         })
     }
 
-    pub(super) async fn merge(&self) -> Result<MergeReport, Error> {
+    pub(crate) async fn merge(&self) -> Result<MergeReport, Error> {
         let report = self.branch.merge(self.scope.check()).await?;
         Ok(MergeReport {
             added: report.added,
