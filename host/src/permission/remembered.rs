@@ -41,7 +41,15 @@ pub(crate) fn read(data: &Path) -> Result<Vec<Remembered>, Failure> {
         |reason: String| Failure::new(ExitCode::Usage, format!("`{}`: {reason}", path.display()));
     let text = match std::fs::read_to_string(&path) {
         Ok(text) => text,
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
+        // A data folder that is no folder is told by the storage, in its own words.
+        Err(error)
+            if matches!(
+                error.kind(),
+                std::io::ErrorKind::NotFound | std::io::ErrorKind::NotADirectory
+            ) =>
+        {
+            return Ok(Vec::new());
+        }
         Err(error) => return Err(wrong(error.to_string())),
     };
     let mode = std::fs::metadata(&path)?.permissions().mode();

@@ -227,10 +227,13 @@ fn check_texts(fact: &NewFact) -> Result<()> {
         if text.len() > bound {
             return Err(StorageError::limit(name, what, text.len(), bound));
         }
-        // Names are shown in lists, and tell a property from another.
-        if name == "fact-name-bytes" && text.chars().any(char::is_control) {
+        // Names are shown in lists, and tell a property from another. A tab in them is read
+        // as the space that it looks like.
+        let unseen = |character: char| character.is_control() && character != '\t';
+        if name == "fact-name-bytes" && text.chars().any(unseen) {
+            let name = what.trim_start_matches("bytes of ");
             return Err(StorageError::Invalid(format!(
-                "the {what} must hold no control characters"
+                "{name} must hold no control characters: leave them out"
             )));
         }
     }
